@@ -29,8 +29,8 @@ pub enum Sensitivity {
     Sensitive,
     /// It does not depend on them, or hardly.
     Insensitive,
-    /// Nobody said, or the evidence does not decide. The paper's policies treat such a job as
-    /// insensitive, [`auto`](crate::auto()) as sensitive.
+    /// Nobody said, or the evidence does not decide. Such a job counts as sensitive: devices that are worse than others
+    /// cost a sensitive job more than good ones cost the jobs that come after an insensitive one.
     #[default]
     Unknown,
 }
@@ -39,10 +39,10 @@ impl Sensitivity {
     /// All three values.
     pub const ALL: [Self; 3] = [Self::Sensitive, Self::Insensitive, Self::Unknown];
 
-    /// Whether the job is known to be sensitive.
+    /// Whether the job counts as sensitive: unless it is known not to be.
     #[must_use]
     pub fn is_sensitive(self) -> bool {
-        self == Self::Sensitive
+        self != Self::Insensitive
     }
 
     /// What is known; `None` if nothing is.

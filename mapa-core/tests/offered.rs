@@ -203,7 +203,9 @@ fn on_every_free_set_of_eight_devices_a_partition_is_given_if_and_only_if_one_is
             let there = partitions()
                 .iter()
                 .any(|partition| partition.len() == k && partition.is_subset(&free));
-            let found = policy.decide(&Request::new(Pattern::ring(k)), &ruled.with_free(&free));
+            // The released code gives a sensitive job no set whose Eq. 2 is below that of one device.
+            let request = Request::new(Pattern::ring(k)).sensitive(false);
+            let found = policy.decide(&request, &ruled.with_free(&free));
             assert_eq!(
                 found.is_ok(),
                 there,

@@ -207,7 +207,7 @@ fn bytes_of_a_model_are_those_worked_out_by_hand() {
         4.0 * 2.0 * 32.0 * activations
     );
     assert_eq!(bytes("dp=4,ep=2", Dimension::ExpertData), 8e9);
-    assert_eq!(bytes("dp=4,ep=2", Dimension::Tensor), Parallelism::BYTES);
+    assert_eq!(bytes("dp=4,ep=2", Dimension::Tensor), 1e9);
     for (text, word) in [
         ("layers=2,hidden=3", "sequence=?"),
         ("layers=0,hidden=3,sequence=1", "layers=0"),

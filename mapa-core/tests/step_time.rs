@@ -438,7 +438,7 @@ fn where_all_links_are_alike_a_step_takes_what_is_sent_over_their_bandwidth() {
         ("pp=3", 1.0),
         ("tp=2,dp=4", 1.0 + 1.5),
     ] {
-        let job = job(text, "tp=1e9");
+        let job = job(text, "tp=1e9,pp=1e9,dp=1e9");
         let decision = min_step_time(&job, Rates::NOMINAL)
             .decide(&Request::new(job.pattern()), &graph.with_free(&free));
         let decision = decision.unwrap();

@@ -255,10 +255,13 @@ fn with_free(free: &[&[u32]]) -> Fleet {
 fn what_stays_free_is_compared_by_what_is_lost() {
     // Two free devices on the first machine, the second idle: to take two of four there would break
     // up the whole of it.
-    let fleet = with_free(&[&[0, 1], &[0, 1, 2, 3]]);
-    assert_eq!(machine(&fleet, mapa_core::preserve(), 2), 0);
-    let fleet = with_free(&[&[0, 1, 2, 3], &[2, 3]]);
-    assert_eq!(machine(&fleet, mapa_core::preserve(), 2), 1);
+    let insensitive = Request::new(Pattern::ring(2)).sensitive(false);
+    let chosen = |free: &[&[u32]]| {
+        let decision = with_free(free).decide(mapa_core::preserve(), &insensitive);
+        decision.unwrap().stamp().machine.0
+    };
+    assert_eq!(chosen(&[&[0, 1], &[0, 1, 2, 3]]), 0);
+    assert_eq!(chosen(&[&[0, 1, 2, 3], &[2, 3]]), 1);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn what_a_trace_lacks_is_assumed_and_reported_with_counts() {
 }
 
 #[test]
-fn models_bear_the_papers_names_and_its_verdicts() {
+fn models_bear_the_papers_names_and_its_verdicts_and_count_as_sensitive_without() {
     let workload = read_trace(TraceKind::GavelPhilly, PHILLY).unwrap();
     let told: Vec<_> = workload
         .jobs
@@ -62,7 +62,7 @@ fn models_bear_the_papers_names_and_its_verdicts() {
         .map(|job| (&*job.task, job.job.request.sensitivity.is_sensitive()))
         .collect();
     let expected = [
-        ("Transformer (batch size 128)", false),
+        ("Transformer (batch size 128)", true),
         ("ResNet-50", true),
         ("ResNet-18 (batch size 64)", true),
     ];

@@ -10,16 +10,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use mapa_core::mig::{Instance, Layout, Model};
-use mapa_core::{DeviceId, NodeId, NodeKind, PeerSource};
+use mapa_core::{DeviceId, HostRates, NodeId, NodeKind, PeerSource};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
 use crate::facts::know_links;
-use crate::host_paths::assume_host_paths;
+use crate::host_paths::{assume_host_of_one, assume_host_paths};
 use crate::kind::Kind;
+use crate::link_generation::link_generation;
+use crate::links::ASSUMED_DIRECT_GBPS;
+use crate::links_down::{ListedLink, note_links_down};
 use crate::machine::{Machine, Warning};
 use crate::mig;
-use crate::products::vendor_of_devices;
+use crate::products::{self, vendor_of_devices};
 use crate::vendor::Vendor;
 
 /// The facts about a machine that one dump gives.
@@ -70,6 +73,35 @@ impl Dump {
             mig_profiles: Vec::new(),
             channels: Vec::new(),
         }
+    }
+
+    /// Names the product of every device that has none, and takes the rate of direct links from it, unless the dump gives
+    /// that.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut dump = mapa_topologies::read(b"\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\tX\n")?;
+    /// dump.name_products("NVIDIA GeForce RTX 3090")?;
+    /// let machine = dump.into_machine()?;
+    /// assert_eq!(mapa_topologies::link_generation(&machine), Some("NVLink 3"));
+    /// # Ok::<(), mapa_topologies::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A name that is none of [`products`].
+    pub fn name_products(&mut self, name: &str) -> Result<(), Error> {
+        if products::product(name).is_none() {
+            return Err(Error::new(format!(
+                "{name:?} is no product that is known: expected one of docs/products.md, such as \"NVIDIA GeForce RTX 3090\""
+            )));
+        }
+        self.machine.fabric.set_products(name);
+        self.machine.vendor = (self.machine.vendor).or_else(|| products::vendor(name));
+        if let Some(links) = products::links(name).filter(|_| !self.says.direct_gbps) {
+            self.machine.fabric.set_direct_gbps(links.gbps_per_link)?;
+            self.says.direct_gbps = self.says.direct;
+        }
+        Ok(())
     }
 
     /// Gives each device whose MIG instances are listed the profiles of its product, unless its profiles
@@ -226,6 +258,32 @@ impl Dump {
         }
         state_peers(&mut machine, &peer_access)?;
         know_links(&mut machine)?;
+        let listed: Vec<ListedLink> = ports
+            .iter()
+            .filter_map(|port| {
+                Some(ListedLink {
+                    device: port.device,
+                    number: port.link,
+                    is_up: port.active?,
+                })
+            })
+            .collect();
+        note_links_down(&mut machine, &listed)?;
+        assume_host_of_one(&mut machine)?;
+        if says.direct && !says.direct_gbps && link_generation(&machine).is_none() {
+            machine.fabric.assume_link_gbps(Some(ASSUMED_DIRECT_GBPS));
+        }
+        if !says.host_gbps {
+            let is_known = machine.fabric.nodes().all(|(id, node)| {
+                !matches!(node.kind, NodeKind::Device(_)) || machine.fabric.slot_gbps(id).is_some()
+            });
+            let known = if is_known {
+                HostRates::OfProducts
+            } else {
+                HostRates::Assumed
+            };
+            machine.fabric.set_host_rates(known);
+        }
         Ok(machine)
     }
 }

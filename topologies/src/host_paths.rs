@@ -1,6 +1,6 @@
 //! Assumed paths through the host, for machines whose description lacks them.
 
-use mapa_core::{DeviceId, LinkClass, NodeId, NodeKind};
+use mapa_core::{DeviceId, FabricNode, FabricWire, LinkClass, NodeId, NodeKind};
 
 use crate::error::Error;
 use crate::links::ASSUMED_HOST_GBPS;
@@ -17,6 +17,43 @@ use crate::machine::Machine;
 /// O(n²) for n devices.
 pub fn assume_host_paths(machine: &mut Machine) -> Result<(), Error> {
     assume_host_paths_between(machine, |_, _| true)
+}
+
+/// Gives a partitioned device that is alone, and of which nothing tells how it reaches the host, a host bridge at the
+/// speed of its slot, else [`ASSUMED_HOST_GBPS`]: its instances reach each other through the host as those of one of
+/// several devices do.
+///
+/// # Errors
+/// None in practice: the device is this machine's.
+pub(crate) fn assume_host_of_one(machine: &mut Machine) -> Result<(), Error> {
+    let mut partitioned = machine
+        .fabric
+        .nodes()
+        .filter_map(|(id, node)| match &node.kind {
+            NodeKind::Device(info) => info.mig.is_some().then_some(id),
+            _ => None,
+        });
+    let first = partitioned.next();
+    let is_alone = machine.fabric.device_count() == 1 && machine.fabric.own_ways().is_empty();
+    drop(partitioned);
+    let Some(device) = first.filter(|_| is_alone) else {
+        return Ok(());
+    };
+    let has_parent = (machine.fabric.wires())
+        .any(|(child, _, wire)| child == device && matches!(wire, FabricWire::Up { .. }));
+    if has_parent {
+        return Ok(());
+    }
+    let gbps = machine
+        .fabric
+        .slot_gbps(device)
+        .unwrap_or(ASSUMED_HOST_GBPS);
+    let bridge = machine.fabric.add(FabricNode {
+        name: "host bridge".to_owned(),
+        kind: NodeKind::HostBridge,
+    })?;
+    machine.fabric.attach(device, bridge, gbps)?;
+    Ok(())
 }
 
 /// As [`assume_host_paths`], but only for the pairs of devices, by their numbers, that `wanted`

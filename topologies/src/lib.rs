@@ -17,6 +17,7 @@ mod host_paths;
 mod kind;
 mod link_generation;
 mod links;
+mod links_down;
 mod machine;
 mod machine_file;
 mod merge;

@@ -505,7 +505,9 @@ fn the_variants_of_preserve_are_named() {
     let printed = answer("allocate --machine dgx-1v --gpus 3 --sensitive --model paper-printed");
     let score = |name: &str| printed["scores"][name].as_f64().unwrap();
     assert!((score("effective_printed_gbps") - score("effective_gbps")).abs() < 0.02);
-    let direct = answer("allocate --machine dgx-1v --gpus 3 --policy preserve --preserved direct");
+    let direct = answer(
+        "allocate --machine dgx-1v --gpus 3 --sensitive=false --policy preserve --preserved direct",
+    );
     assert!(direct["scores"]["preserved_direct_gbps"].is_f64());
     insta::assert_snapshot!(
         error("allocate --machine dgx-1v --gpus 3 --policy greedy --preserved direct"),

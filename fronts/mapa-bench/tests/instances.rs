@@ -94,7 +94,7 @@ fn jobs_on_whole_devices_are_answered_as_if_nothing_could_be_cut_up() {
     for words in [
         "allocate --machine dgx-1v --gpus 3 --sensitive --explain",
         "allocate --machine dgx-1v --gpus 2 --busy 0,5 --policy topo-aware",
-        "compare --machine dgx-1v --gpus 4 --busy 0",
+        "compare --machine dgx-1v --gpus 4 --busy 0 --sensitive=false",
         "match --machine dgx-1v --gpus 3 --list 5 --busy GPU7",
     ] {
         // Foresight looks ahead where nothing can be cut up, and says what that is worth; else it

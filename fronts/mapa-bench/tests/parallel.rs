@@ -31,11 +31,15 @@ fn allocate_takes_the_placement_of_least_step_time_and_says_what_it_takes() {
 }
 
 #[test]
-fn bytes_default_to_one_gigabyte_each_and_gpus_may_be_left_out_or_agree() {
-    let plain = answer("allocate --machine dgx-1v --pattern tp=2,dp=2 --policy min-step-time");
+fn bytes_default_to_those_of_training_runs_and_gpus_may_be_left_out_or_agree() {
+    let mut plain = answer("allocate --machine dgx-1v --pattern tp=2,dp=2 --policy min-step-time");
     let told = answer(
-        "allocate --machine dgx-1v --gpus 4 --pattern dp=2,tp=2 --bytes tp=1e9,pp=1e9,dp=1e9 --policy min-step-time",
+        "allocate --machine dgx-1v --gpus 4 --pattern dp=2,tp=2 --bytes tp=1e9,pp=3e7,dp=2e7 --policy min-step-time",
     );
+    let notes = plain["notes"].take();
+    let assumed = "bytes assumed, in the shares of published training runs: --bytes tp=1e9,dp=2e7 (docs/training-jobs.md)";
+    assert_eq!(notes, json!([assumed]));
+    plain["notes"] = json!([]);
     assert_eq!(plain, told);
     insta::assert_snapshot!(
         error("allocate --machine dgx-1v --gpus 4 --pattern tp=4,pp=2"),

@@ -83,9 +83,9 @@ fn the_files_sensitivity_counts_unless_it_is_told() {
             placed(&insensitive, ""),
             placed(&insensitive, "--sensitive")
         ],
-        [no.clone(), yes]
+        [no, yes.clone()]
     );
-    assert_eq!(placed(&unknown, ""), no);
+    assert_eq!(placed(&unknown, ""), yes);
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn file(name: &str, contents: &str) -> String {
 fn three_degrees_are_answered_as_before() {
     let own = answer("pattern from-parallelism tp=2,pp=2 --bytes tp=2e9,pp=1e8");
     assert_eq!(own["parallelism"], "tp=2,pp=2,dp=1");
-    assert_eq!(own["bytes"], json!({ "tp": 2e9, "pp": 1e8, "dp": 1e9 }));
+    assert_eq!(own["bytes"], json!({ "tp": 2e9, "pp": 1e8, "dp": 2e7 }));
     assert_eq!(own["edges"].as_array().unwrap().len(), 6);
 }
 
@@ -110,7 +110,7 @@ fn a_models_shape_gives_the_bytes_and_what_is_told_goes_before() {
     ));
     assert_eq!(
         own["bytes"],
-        json!({ "tp": 8_589_934_592.0, "pp": 5.0, "dp": 1e9 })
+        json!({ "tp": 8_589_934_592.0, "pp": 5.0, "dp": 2e7 })
     );
     assert!(own["source"].as_str().unwrap().contains(shape));
 }
@@ -206,13 +206,13 @@ fn made_up_bytes_are_noted() {
         notes("from-parallelism tp=4,pp=2 --bytes tp=1e9")[0]["what"]
             .as_str()
             .unwrap()
-            .starts_with("1e9 bytes each for pp,")
+            .starts_with("the bytes for pp, in the shares")
     );
     assert!(
         notes("show tp=4,pp=2")[0]["what"]
             .as_str()
             .unwrap()
-            .starts_with("1e9 bytes each for tp, pp,")
+            .starts_with("the bytes for tp, pp, in the shares")
     );
     assert_eq!(
         notes("from-parallelism tp=4,pp=2 --bytes tp=1e9,pp=1e9"),

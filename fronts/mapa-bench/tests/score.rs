@@ -481,9 +481,10 @@ fn preserve_says_when_it_does_not_ask_the_model() {
         ));
         answer["notes"].to_string()
     };
-    let said = "preserve uses the model for bandwidth-sensitive jobs only: add --sensitive";
-    assert!(notes("", "preserve").contains(said));
+    let said = "preserve uses the model for bandwidth-sensitive jobs only, and this one is not";
+    assert!(notes("--sensitive=false", "preserve").contains(said));
     for (words, policy) in [
+        ("", "preserve"),
         ("--sensitive", "preserve"),
         ("", "max-bandwidth"),
         ("", "auto"),

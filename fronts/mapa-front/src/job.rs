@@ -25,6 +25,8 @@ pub struct Job {
     pub ranks: usize,
     /// The degrees of parallelism, if the job was described by these.
     pub parallel: Option<Parallelism>,
+    /// What was assumed of the bytes of a training job.
+    pub assumed: Option<String>,
     /// The contents of the pattern file, if the job was described by one.
     #[cfg(feature = "patterns")]
     pub application: Option<Application>,
@@ -239,6 +241,7 @@ fn of_file(file: &str, gpus: Option<usize>, files: &dyn Files) -> Result<Job, Er
         pattern,
         ranks,
         parallel,
+        assumed: None,
         application: Some(application),
     })
 }
@@ -289,11 +292,13 @@ pub fn job(
             pattern: self::pattern(pattern, ranks, files)?,
             ranks,
             parallel: None,
+            assumed: None,
             #[cfg(feature = "patterns")]
             application: None,
         });
     }
     let parallel: Parallelism = pattern.parse()?;
+    let assumed = assumed_bytes(parallel, bytes)?;
     let parallel = bytes.map_or(Ok(parallel), |bytes| parallel.with_bytes_of(bytes))?;
     let ranks = parallel.ranks();
     check_ranks(gpus, ranks, &parallel)?;
@@ -301,9 +306,38 @@ pub fn job(
         pattern: parallel.pattern(),
         ranks,
         parallel: Some(parallel),
+        assumed,
         #[cfg(feature = "patterns")]
         application: None,
     })
+}
+
+/// A note on the dimensions in which ranks communicate and whose bytes the request does not give.
+fn assumed_bytes(job: Parallelism, bytes: Option<&str>) -> Result<Option<String>, Error> {
+    // What still has a number of bytes that no user gives is not named.
+    const PROBE: f64 = 0.123_456_789;
+    let probe = Dimension::ALL
+        .into_iter()
+        .try_fold(job, |job, dimension| job.with_bytes(dimension, PROBE))?;
+    let probe = bytes.map_or(Ok(probe), |bytes| probe.with_bytes_of(bytes))?;
+    let full = bytes.map_or(Ok(job), |bytes| job.with_bytes_of(bytes))?;
+    let words: Vec<String> = Dimension::ALL
+        .into_iter()
+        .filter(|&dimension| probe.bytes(dimension) == PROBE && job.group_size(dimension) > 1)
+        .map(|dimension| format!("{}={:e}", dimension.letters(), full.bytes(dimension)))
+        .collect();
+    // One dimension alone decides nothing by its bytes.
+    let decides = Dimension::ALL
+        .into_iter()
+        .filter(|&dimension| job.group_size(dimension) > 1)
+        .count()
+        > 1;
+    Ok((decides && !words.is_empty()).then(|| {
+        format!(
+            "bytes assumed, in the shares of published training runs: --bytes {} (docs/training-jobs.md)",
+            words.join(",")
+        )
+    }))
 }
 
 /// Checks that the number of devices, if given, is that of the ranks.

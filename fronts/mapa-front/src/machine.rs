@@ -5,7 +5,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use mapa_core::mig::{Layout, Model};
-use mapa_core::{Allocator, DeviceId, HardwareGraph, NodeId, NodeKind, PeerAccess, PeerSource};
+use mapa_core::{
+    Allocator, DeviceId, HardwareGraph, HostRates, NodeId, NodeKind, PeerAccess, PeerSource,
+};
 use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
 use mapa_topologies::{
     Dump, Kind, Machine, Merged, Vendor, know_links, link_generation, merge, mig, named, read,
@@ -31,6 +33,10 @@ pub struct MachineSpec {
     /// discovered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machine: Vec<String>,
+    /// The product of every device that the descriptions do not name, such as `NVIDIA GeForce RTX 3090`: it tells the
+    /// rates of links and slots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_name: Option<String>,
     /// Bandwidth of every path through the host, GB/s per direction, in place of the description's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pcie_gbps: Option<f64>,
@@ -113,7 +119,7 @@ impl MachineSpec {
         // The option comes first: its model tells how the instances of the descriptions are to be read.
         let partition = self.partition()?;
         let model = partition.as_ref().map(|partition| &partition.model);
-        let description = described(&self.machine, model, files, warn)?;
+        let description = described(self, model, files, warn)?;
         let name = self.machine.join(", ");
         self.finish(&name, description, partition, warn)
     }
@@ -169,6 +175,7 @@ impl MachineSpec {
         }
         if let Some(gbps) = self.pcie_gbps {
             machine.fabric.set_host_gbps(gbps)?;
+            machine.fabric.set_host_rates(HostRates::Told);
             machine.notes.push(format!(
                 "Set by option: {gbps} GB/s for every path through the host."
             ));
@@ -179,6 +186,7 @@ impl MachineSpec {
         }
         if let Some(gbps) = self.nvlink_gbps {
             machine.fabric.set_direct_gbps(gbps)?;
+            machine.fabric.assume_link_gbps(None);
             machine
                 .notes
                 .push(format!("Set by option: {gbps} GB/s for every direct link."));
@@ -316,15 +324,19 @@ struct MachineDescription {
 
 /// The machine that these descriptions make together.
 fn described(
-    names: &[String],
+    spec: &MachineSpec,
     model: Option<&Arc<Model>>,
     files: &dyn Files,
     warn: &mut dyn FnMut(String),
 ) -> Result<MachineDescription, Error> {
-    let dumps = names
+    let names = &spec.machine;
+    let mut dumps = names
         .iter()
         .map(|name| find(name, files))
         .collect::<Result<Vec<_>, _>>()?;
+    if let Some(product) = &spec.gpu_name {
+        name_devices(product, &mut dumps, warn)?;
+    }
     let place = names.join(", ");
     let Merged {
         mut dump,
@@ -366,6 +378,34 @@ fn described(
         layouts,
         withheld,
     })
+}
+
+/// Gives devices the product that `--gpu-name` names, in descriptions that name none.
+///
+/// # Errors
+/// A product that is not known.
+fn name_devices(
+    product: &str,
+    dumps: &mut [Dump],
+    warn: &mut dyn FnMut(String),
+) -> Result<(), Error> {
+    let names_one = |dump: &Dump| {
+        dump.machine
+            .fabric
+            .nodes()
+            .any(|(_, node)| matches!(&node.kind, NodeKind::Device(info) if info.product.is_some()))
+    };
+    if dumps.iter().any(names_one) {
+        warn(format!(
+            "--gpu-name {product:?} is not used: the machine's description names its devices"
+        ));
+        return Ok(());
+    }
+    for dump in dumps {
+        dump.name_products(product)
+            .map_err(|error| Error::at("--gpu-name", error))?;
+    }
+    Ok(())
 }
 
 /// The warning that descriptions do not say which devices have direct links, and what would.

@@ -1,8 +1,8 @@
 //! Notes beside a decision: reasons to doubt it, and hints.
 
 use mapa_core::{
-    Candidate, Decision, Expected, ModelUse, Policy, Request, Sensitivity, View, auto_by,
-    auto_with, fitting_expected, greedy,
+    Candidate, Decision, Expected, HardwareGraph, HostRates, ModelUse, Policy, Request,
+    Sensitivity, View, auto_by, auto_with, fitting_expected, greedy,
 };
 use mapa_topologies::{Labels, Vendor};
 
@@ -43,9 +43,9 @@ pub fn notes(
     let for_sensitive = row.is_some_and(|policy| policy.model == ModelUse::Sensitive);
     let is_unused = for_sensitive && !request.sensitivity.is_sensitive();
     if is_unused && model.is_some() {
-        notes.push(
-            format!("{name} uses the model for bandwidth-sensitive jobs only: add --sensitive if the job is one"),
-        );
+        notes.push(format!(
+            "{name} uses the model for bandwidth-sensitive jobs only, and this one is not"
+        ));
     }
     if let Some(model) = model
         && !is_unused
@@ -70,6 +70,19 @@ pub fn notes(
         ));
     }
     notes.extend(note_on_unlike(decision, request, view));
+    let wholes = view.graph().wholes();
+    let instances = best.placement().iter().filter(|&&id| !wholes.contains(id));
+    // AMD's partitions of compute are devices of their own to RCCL.
+    if instances.count() > 1
+        && !decision.pattern().edges().is_empty()
+        && vendor != Some(Vendor::Amd)
+    {
+        notes.push(
+            "ranks on MIG instances communicate through the host, by NCCL 2.30 or later with \
+             NCCL_MULTI_RANK_GPU_ENABLE=1: --pattern independent if they do not communicate"
+                .to_owned(),
+        );
+    }
     // Whether devices reach each other's memory turns the order of sets round.
     let set = best.placement().set();
     let whole = set.len() > 1 && set.is_subset(&view.graph().wholes());
@@ -95,6 +108,39 @@ pub fn notes(
         ));
     }
     notes
+}
+
+/// Which rates of the devices' links are assumed, and what tells them.
+pub(crate) fn note_on_rates(
+    bandwidth: &Bandwidth,
+    decision: &Decision,
+    graph: &HardwareGraph,
+    vendor: Option<Vendor>,
+) -> Option<String> {
+    let command = match vendor {
+        Some(Vendor::Amd) => "amd-smi xgmi",
+        _ => "nvidia-smi nvlink -s",
+    };
+    let (link, path) = (bandwidth.assumed_link_gbps, bandwidth.assumed_host_gbps);
+    match (link, path.map(gbps)) {
+        (Some(link), None) => Some(format!(
+            "per-link rate assumed, {link} GB/s: name the GPU with --gpu-name, or add --machine with `{command}`"
+        )),
+        (None, Some(path)) => Some(format!(
+            "the rate of host paths is assumed, {path} GB/s: name the GPU with --gpu-name, or give --pcie-gbps"
+        )),
+        (Some(link), Some(path)) => Some(format!(
+            "rates assumed, {link} GB/s for each direct link and {path} for each host path: name the GPU with --gpu-name"
+        )),
+        (None, None) => {
+            let (doubles, singles, paths) = decision.best().links().xyz();
+            let only_host = paths > 0 && doubles + singles == 0;
+            (only_host && graph.host_rates() == HostRates::OfProducts).then(|| {
+                "PCIe slots assumed to have all lanes of the product: --machine with `lspci -vv` tells, or --pcie-gbps"
+                    .to_owned()
+            })
+        }
+    }
 }
 
 /// Which free devices were left out because they are of another product.

@@ -40,11 +40,11 @@ pub struct ScoreRow {
 pub const SCORES: [ScoreRow; 18] = [
     rate(
         "aggregate_gbps",
-        "aggregate_gbps (Eq. 1): sum of the bandwidths of the job's links",
+        "aggregate_gbps (MAPA, Eq. 1): sum of the bandwidths of the job's links",
     ),
     rate(
         "effective_gbps",
-        "effective_gbps (Eq. 2): predicted bandwidth of a collective",
+        "effective_gbps (MAPA, Eq. 2): predicted bandwidth of a collective",
     ),
     time(
         "step_seconds",
@@ -59,7 +59,7 @@ pub const SCORES: [ScoreRow; 18] = [
         of_links: false,
         ..rate(
             "preserved_gbps",
-            "preserved_gbps (Eq. 3): sum of link bandwidths between the devices that stay free",
+            "preserved_gbps (MAPA, Eq. 3): sum of link bandwidths between the devices that stay free",
         )
     },
     // Scores without a meaning here are not explained below an answer.

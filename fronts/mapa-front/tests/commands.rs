@@ -85,7 +85,7 @@ fn match_answers_as_recorded() {
     check(
         include_str!("commands/match.jsonl"),
         |request: &MatchRequest| &request.machine,
-        |_, files, loaded, request| find_matches(files, loaded, request),
+        |names, files, loaded, request| find_matches(names, files, loaded, request),
     );
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Sche
     let spec: SchedulerSpec = words.into();
     // The scheduler alone decides here who starts. How long a job runs under sharing matters to no decision, so
     // any model of execution will do.
-    let execution: ExecutionSpec = "effective-bandwidth".into();
+    let execution: ExecutionSpec = "ring-packing".into();
     Ok(policy.scheduler(&names, &spec, &execution, &LocalFiles)?)
 }
 

@@ -37,8 +37,8 @@ pub use model::ModelShape;
 /// `ulysses=S` for sequences shared by all-to-all; `ep=E` for experts; and `order=tp-cp-ep-dp-pp`.
 /// By default each expert is spread over a tensor group; with `etp=1` it is on one device.
 ///
-/// Only the ratios of the numbers of bytes decide where a job is best placed. By default all are
-/// [`Parallelism::BYTES`]: the model is unknown, and the dimensions count alike.
+/// Only the ratios of the numbers of bytes decide where a job is best placed. By default they are
+/// those of published training runs: see [`Parallelism::default_bytes`].
 ///
 /// Ranks are numbered as Megatron-LM numbers them (`megatron/core/parallel_state.py`, class
 /// `RankGenerator`): by an order of the dimensions, the fastest first, `tp-cp-ep-dp-pp` by default.
@@ -78,20 +78,40 @@ pub struct Parallelism {
 }
 
 impl Parallelism {
-    /// The bytes that a rank sends in a dimension by default: 1 GB.
-    pub const BYTES: f64 = 1e9;
+    /// The bytes that a rank sends in a dimension by default, of which only the shares mean something: those of
+    /// published training runs, with 1e9 bytes for tensor groups (`docs/training-jobs.md` has the runs).
+    /// Sequences shared by all-to-all (`all_to_all`) send more than those of ring attention.
+    #[must_use]
+    pub const fn default_bytes(dimension: Dimension, all_to_all: bool) -> f64 {
+        match dimension {
+            Dimension::Tensor => 1e9,
+            // One layer in thirty-two that a stage and its tensor group handle: activations once, not four times a layer.
+            Dimension::Pipeline => 3e7,
+            Dimension::Data => 2e7,
+            Dimension::Sequence if all_to_all => 2e9,
+            Dimension::Sequence => 2e8,
+            // Two experts for each token.
+            Dimension::Expert => 2e9,
+            Dimension::ExpertData => 1e8,
+        }
+    }
+
+    /// The default bytes of a dimension of this job.
+    fn default_of(&self, dimension: Dimension) -> f64 {
+        Self::default_bytes(dimension, self.ulysses)
+    }
 
     /// The most bytes that can be given.
     const MOST_BYTES: f64 = 1e18;
 
-    /// A job of these degrees without other dimensions, with [`Parallelism::BYTES`] in each
+    /// A job of these degrees without other dimensions, with [default bytes](Parallelism::default_bytes) in each
     /// dimension.
     ///
     /// # Errors
     /// A degree of 0; the message names the dimension.
     pub fn new(tensor: usize, pipeline: usize, data: usize) -> Result<Self, Error> {
         let degrees = [tensor, pipeline, data, 1, 1];
-        let bytes = [Self::BYTES; Dimension::COUNT];
+        let bytes = Dimension::ALL.map(|dimension| Self::default_bytes(dimension, false));
         let new = Self {
             degrees,
             bytes,
@@ -108,8 +128,12 @@ impl Parallelism {
     /// # Errors
     /// A degree of 0; experts that no longer divide the ranks of a stage.
     pub fn with_sequence(mut self, degree: usize, all_to_all: bool) -> Result<Self, Error> {
-        (self.degrees[Dimension::Sequence as usize], self.ulysses) =
-            (degree, all_to_all && degree > 1);
+        let sequence = Dimension::Sequence;
+        let is_default = self.bytes(sequence) == self.default_of(sequence);
+        (self.degrees[sequence as usize], self.ulysses) = (degree, all_to_all && degree > 1);
+        if is_default {
+            self.bytes[sequence as usize] = self.default_of(sequence);
+        }
         self.checked()
     }
 
@@ -199,7 +223,9 @@ impl Parallelism {
             .into_iter()
             .enumerate()
             .filter(move |&(i, dimension)| {
-                i < 3 || job.degree(dimension) > 1 || job.bytes(dimension) != Self::BYTES
+                i < 3
+                    || job.degree(dimension) > 1
+                    || job.bytes(dimension) != job.default_of(dimension)
             })
             .map(|(_, dimension)| dimension)
     }
@@ -352,8 +378,20 @@ mod tests {
         let told = job("tp=2,dp=2").with_bytes_of("dp=5e8,tp=2e9").unwrap();
         assert_eq!(
             Dimension::ALL.map(|dimension| told.bytes(dimension)),
-            [2e9, 1e9, 5e8, 1e9, 1e9, 1e9]
+            [2e9, 3e7, 5e8, 2e8, 2e9, 1e8]
         );
+        // What is not named keeps its share of the largest that is.
+        let part = job("tp=2,pp=2,dp=2").with_bytes_of("tp=4e9").unwrap();
+        assert_eq!(part.to_string(), "tp=2,pp=2,dp=2");
+        assert_eq!(
+            Dimension::ALL.map(|dimension| part.bytes(dimension)),
+            [4e9, 1.2e8, 8e7, 2e8, 2e9, 1e8]
+        );
+        let silent = job("tp=2,pp=2").with_bytes_of("tp=0").unwrap();
+        assert_eq!(silent.bytes(Dimension::Pipeline), 3e7);
+        // The way in which sequences are shared decides what they send.
+        assert_eq!(job("ulysses=2").bytes(Dimension::Sequence), 2e9);
+        assert_eq!(job("sp=2").bytes(Dimension::Sequence), 2e8);
     }
 
     #[test]
@@ -429,7 +467,7 @@ mod tests {
             );
         }
         assert_eq!(edges("tp=2"), [(0, 1, 1e9), (0, 1, 1e9)]);
-        assert_eq!(edges("pp=2"), [(0, 1, 1e9)]);
+        assert_eq!(edges("pp=2"), [(0, 1, 3e7)]);
         assert_eq!(edges("tp=1"), []);
     }
 
@@ -460,9 +498,9 @@ mod tests {
             ],
         ];
         let by_hand: Vec<_> = by_hand
-            .concat()
             .into_iter()
-            .map(|(a, b)| (a, b, 1e9))
+            .zip([1e9, 3e7, 2e7])
+            .flat_map(|(edges, bytes)| edges.iter().map(move |&(a, b)| (a, b, bytes)))
             .collect();
         assert_eq!(edges("tp=2,pp=2,dp=2"), by_hand);
     }

@@ -9,6 +9,7 @@ use crate::score::{
     Census, Coefficients, Form, Objective, aggregate_gbps, effective_gbps, host_hops,
     preserved_direct_gbps, preserved_gbps,
 };
+use crate::sensitivity::Sensitivity;
 
 /// The paper's Preserve (Algorithm 1). Bandwidth-sensitive jobs get the match with the highest
 /// EffBW (Eq. 2). Other jobs get the match with the highest PreservedBW (Eq. 3), then the highest
@@ -79,7 +80,13 @@ pub fn preserve_released() -> impl Policy + Clone {
     )
 }
 
-/// Whether the job is placed by its effective bandwidth: it is bandwidth-sensitive and has links.
+/// Whether the job is placed by its effective bandwidth: it is bandwidth-sensitive and has links. One whose ranks do not
+/// communicate has none, unless somebody says that it is sensitive.
 pub(super) fn is_sensitive(request: &Request) -> bool {
-    request.sensitivity.is_sensitive() && request.pattern.len() > 1
+    let pattern = &request.pattern;
+    match request.sensitivity {
+        Sensitivity::Sensitive => pattern.len() > 1,
+        Sensitivity::Unknown => pattern.len() > 1 && !pattern.edges().is_empty(),
+        Sensitivity::Insensitive => false,
+    }
 }

@@ -502,11 +502,11 @@ mod tests {
         // A ring of four that sends 3/2 of 1 GB along each edge, and stages that send as much: a
         // cube.
         check("tp=4,pp=2", "tp=1e9,pp=1.5e9", false);
-        check("tp=2,dp=2", "tp=1e9", false);
-        check("tp=2,dp=2", "tp=2e9", true);
+        check("tp=2,dp=2", "tp=1e9,dp=1e9", false);
+        check("tp=2,dp=2", "tp=2e9,dp=1e9", true);
         // A ring of two has two edges, a chain of two one.
         check("tp=2,pp=2", "tp=1e9", true);
-        check("tp=4,dp=4,pp=2", "tp=2e9", true);
+        check("tp=4,dp=4,pp=2", "tp=2e9,pp=1e9,dp=1e9", true);
         // Gradients go round sequence groups too: ranks 0 and 1 have edges of both.
         check("sp=2,dp=2", "sp=1e9,dp=2e9", true);
         check("sp=2,dp=2", "sp=3e9,dp=2e9", true);

@@ -329,6 +329,40 @@ impl Fabric {
         }
     }
 
+    /// Leaves at most `most` direct links from a device to its link switches, evenly over the switches: links that are down
+    /// carry nothing.
+    ///
+    /// # Errors
+    /// A component of another machine.
+    pub fn limit_switch_links(&mut self, device: NodeId, most: u32) -> Result<(), Error> {
+        self.own(&[device])?;
+        let is_switch = |id: NodeIndex| self.graph[id].kind == NodeKind::LinkSwitch;
+        let wires: Vec<_> = (self.graph.edges(device.0))
+            .filter(|wire| is_switch(wire.source()) || is_switch(wire.target()))
+            .filter_map(|wire| match wire.weight() {
+                FabricWire::Link(Link {
+                    class: LinkClass::Direct(count),
+                    ..
+                }) => Some((wire.id(), *count)),
+                _ => None,
+            })
+            .collect();
+        let all: u32 = wires.iter().map(|(_, count)| u32::from(*count)).sum();
+        if all <= most {
+            return Ok(());
+        }
+        let share = f64::from(most) / f64::from(all);
+        for (wire, count) in wires {
+            if let FabricWire::Link(link) = &mut self.graph[wire] {
+                link.gbps *= share;
+                // The class counts whole links, and at least one.
+                let left = (f64::from(count) * share).round().max(1.0);
+                link.class = LinkClass::Direct(left as u8);
+            }
+        }
+        Ok(())
+    }
+
     /// Sets for one device how it can be partitioned. Another component stays as it is.
     ///
     /// # Errors

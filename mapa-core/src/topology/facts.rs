@@ -39,6 +39,19 @@ impl Default for PeerAccess {
     }
 }
 
+/// How the bandwidth of paths through the host is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HostRates {
+    /// The machine's description has it.
+    #[default]
+    Told,
+    /// By the products of devices: each slot counts as having all lanes of its product.
+    OfProducts,
+    /// Nothing tells it.
+    Assumed,
+}
+
 /// Facts of a fabric beside its wires.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FabricFacts {
@@ -50,6 +63,10 @@ pub(super) struct FabricFacts {
     pub(super) slots: BTreeMap<u32, f64>,
     /// By device, the cores near it, as its description prints them.
     pub(super) cores: BTreeMap<u32, String>,
+    /// What one direct link was assumed to carry, GB/s per direction, where nothing tells.
+    pub(super) assumed_link_gbps: Option<f64>,
+    /// How the bandwidth of paths through the host is known.
+    pub(super) host_rates: HostRates,
     /// The generation of the direct links.
     pub(super) generation: Option<Arc<str>>,
     /// The only sets of devices that may be given, by size and then by ids; `None` for any.

@@ -1,7 +1,5 @@
 //! The machine as the engine sees it: dense, immutable, shared.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -647,24 +645,6 @@ fn fingerprint(
         hops.write(&mut hash);
     }
     hash.finish()
-}
-
-/// A few lines: how many devices, their names, and how they are joined.
-impl fmt::Debug for HardwareGraph {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.wholes();
-        let names: Vec<&str> = names.iter().map(|id| &*self.device(id).name).collect();
-        let mut links: BTreeMap<String, usize> = BTreeMap::new();
-        for (.., link) in self.links_within(&self.wholes()) {
-            *links.entry(link.class.to_string()).or_default() += 1;
-        }
-        f.debug_struct("HardwareGraph")
-            .field("devices", &format_args!("{}", names.join(" ")))
-            .field("vertices", &self.devices.len())
-            .field("pairs", &format_args!("{links:?}"))
-            .field("fingerprint", &format_args!("{:#x}", self.fingerprint))
-            .finish()
-    }
 }
 
 /// Two graphs are equal if their devices, their pairs, their ways to the host and what is known of

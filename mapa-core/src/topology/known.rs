@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::device_set::DeviceSet;
 use super::fabric::{Fabric, FabricWire, MOST_GBPS, NodeId, NodeKind};
-use super::facts::PeerAccess;
+use super::facts::{HostRates, PeerAccess};
 use super::hardware::HardwareGraph;
 use crate::error::{Error, ErrorKind};
 use crate::ids::DeviceId;
@@ -172,6 +172,17 @@ impl Fabric {
         self.facts.generation = generation.map(Into::into);
     }
 
+    /// States that nothing tells the rate of the direct links, so that each was assumed to carry this many GB/s per
+    /// direction; or with `None`, that they are told.
+    pub fn assume_link_gbps(&mut self, gbps: Option<f64>) {
+        self.facts.assumed_link_gbps = gbps;
+    }
+
+    /// States how the bandwidth of paths through the host is known.
+    pub fn set_host_rates(&mut self, known: HostRates) {
+        self.facts.host_rates = known;
+    }
+
     /// The position of a device among the devices.
     fn position(&self, device: NodeId) -> Result<u32, Error> {
         let is_device = |id: &NodeId| {
@@ -216,6 +227,18 @@ impl HardwareGraph {
     pub fn peer_access(&self, a: DeviceId, b: DeviceId) -> PeerAccess {
         let whole = |id| self.device(id).parent.0;
         self.fabric().facts.peer(whole(a), whole(b))
+    }
+
+    /// What each direct link was assumed to carry, GB/s per direction; none if its rate is told.
+    #[must_use]
+    pub fn assumed_link_gbps(&self) -> Option<f64> {
+        self.fabric().facts.assumed_link_gbps
+    }
+
+    /// How the bandwidth of paths through the host is known.
+    #[must_use]
+    pub fn host_rates(&self) -> HostRates {
+        self.fabric().facts.host_rates
     }
 
     /// The generation of the direct links, where it is known: `NVLink 4`.

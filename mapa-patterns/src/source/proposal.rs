@@ -557,10 +557,7 @@ impl Union {
             .map_or_else(|| "source".to_owned(), |job| job.to_string());
         let mut application = match job.filter(is_job_alone) {
             Some(job) => {
-                let what = format!(
-                    "{:e} bytes a step in each dimension: the source does not say",
-                    Parallelism::BYTES
-                );
+                let what = "bytes a step in the shares of published training runs: the source does not say";
                 self.notes.push(Note::assumed(what));
                 Application::from(job)
             }

@@ -36,8 +36,7 @@ pub(crate) struct AllocateArgs {
     pub(crate) uses: UseArgs,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
-    /// Whether the job's speed depends on its links [default: as the pattern file says; unknown
-    /// without one, which the policy auto takes for true].
+    /// Whether the job's speed depends on its links [default: as the pattern file says, else true].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) sensitive: Option<bool>,
     #[command(flatten)]
@@ -45,6 +44,9 @@ pub(crate) struct AllocateArgs {
     /// Explain why this choice beat the runners-up.
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Print the three scores of the MAPA paper, which are printed without it for policies that use them.
+    #[arg(long)]
+    pub(crate) scores: bool,
     /// List the best placement on each of the K best sets of devices [default: 1; 6 with
     /// --explain].
     #[arg(long, value_name = "K")]
@@ -55,7 +57,7 @@ pub(crate) struct AllocateArgs {
     pub(crate) svg: Option<String>,
     /// Answer a stream of requests from a file or `-`, one JSON object per line (see below).
     #[arg(long, value_name = "FILE|-", conflicts_with_all = [
-        "gpus", "pattern", "bytes", "policy", "sensitive", "explain", "top", "limit", "busy", "must_include", "avoid",
+        "gpus", "pattern", "bytes", "policy", "sensitive", "explain", "scores", "top", "limit", "busy", "must_include", "avoid",
         "min_link", "same_numa", "like", "max_nodes", "model", "preserved", "slice", "memory", "shared", "pcie_traffic", "warps",
         "svg",
     ])]
@@ -70,8 +72,7 @@ pub(crate) struct CompareArgs {
     pub(crate) job: JobArgs,
     #[command(flatten)]
     pub(crate) uses: UseArgs,
-    /// Whether the job's speed depends on its links [default: as the pattern file says; unknown
-    /// without one, which the policy auto takes for true].
+    /// Whether the job's speed depends on its links [default: as the pattern file says, else true].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) sensitive: Option<bool>,
     /// The model by which preserve, max-bandwidth and foresight predict bandwidth, as for

@@ -6,6 +6,7 @@ use clap::{Arg, Args};
 
 use super::JobArgs;
 use mapa_cli::args::MachineArgs;
+use mapa_front::ModelSpec;
 
 pub(crate) const USAGE: &str = "\
 mapa-bench match [OPTIONS] <--machine <NAME|FILE|->|--live> <--gpus <K>|--pattern <tp=4,..|FILE>>
@@ -71,9 +72,12 @@ pub(crate) struct MatchArgs {
         conflicts_with = "pattern_file"
     )]
     pub(crate) threads: NonZeroUsize,
-    /// List the best match on each of the K best sets of devices, by aggregated bandwidth (Eq. 1).
+    /// List the best match on each of the K best sets of devices, by the bandwidth of --model.
     #[arg(long, value_name = "K", default_value_t = 0, conflicts_with_all = ["pattern_file", "induced", "raw"])]
     pub(crate) top: usize,
+    /// The model of bandwidth for --top, as for `allocate` [default: what is expected].
+    #[arg(long, value_name = "MODEL|FILE", requires = "top")]
+    pub(crate) model: Option<ModelSpec>,
 }
 
 /// Requires a machine unless graphs come from files.

@@ -24,7 +24,7 @@ pub(crate) struct JobArgs {
     pub(crate) pattern: String,
     /// Bytes that each rank of a training job sends in a step, such as tp=2e9,pp=1e8,dp=5e8. tp:
     /// all-reduced in its tensor group; pp: sent to the next pipeline stage; dp: all-reduced in its
-    /// data group [default: 1e9 each].
+    /// data group [default: in the shares of published training runs, tp=1e9,pp=3e7,dp=2e7].
     #[arg(long, value_name = "BYTES")]
     pub(crate) bytes: Option<String>,
     /// Give each rank a MIG instance of exactly the size of this profile (3g.20gb, or 3g for

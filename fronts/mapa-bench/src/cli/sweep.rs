@@ -15,7 +15,7 @@ A sweep file has the lists to combine. Every combination is a cell:
   p2p = \"off\"                            # as --p2p; default: as the machines say
   policies = [\"lowest-id\", \"preserve\"]    # or \"paper\" for its four, \"all\" for those of whole devices
   schedulers = [\"fifo\"]                    # default; one with a placement policy of its own is not combined with others
-  executions = [\"effective-bandwidth\"]     # default
+  executions = [\"ring-packing\"]            # default
   generate = [\"mapa\"]                      # workloads: drawn with each seed,
   seeds = \"1..60\"                          # both ends included, or a list
   jobs = [\"night.csv\"]                     # read from job files,

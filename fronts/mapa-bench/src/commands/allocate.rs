@@ -58,7 +58,13 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     if output.json {
         return output.object(&outcome.answer(state.graph()));
     }
-    print(&outcome, &loaded.machine, state.graph(), output)?;
+    print(
+        &outcome,
+        &loaded.machine,
+        state.graph(),
+        args.scores,
+        output,
+    )?;
     // One set alone is the choice itself, which has been printed.
     if request.top.is_some_and(|top| args.explain || top > 1) {
         let labels = &loaded.machine.labels;
@@ -113,6 +119,7 @@ fn print(
     outcome: &AllocateOutcome,
     machine: &Machine,
     graph: &HardwareGraph,
+    shows_scores: bool,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let decision = &outcome.decision;
@@ -137,7 +144,9 @@ fn print(
     if let Some(step) = &outcome.step {
         output.line(step.text())?;
     }
-    for line in scores(best) {
+    let row = NAMES.policies.get(decision.policy());
+    let by_paper = row.is_some_and(|row| row.of_paper || row.by_eq_2);
+    for line in scores(best, shows_scores || by_paper) {
         output.line(line)?;
     }
     for note in &outcome.notes {
@@ -179,8 +188,8 @@ fn print_visible(
     Ok(())
 }
 
-/// The scores of a placement as lines: the paper's in one line, then those of the policy.
-fn scores(best: &Scored) -> Vec<String> {
+/// The scores of a placement as lines: those of the MAPA paper in one line if wanted, then those of the policy.
+fn scores(best: &Scored, with_paper: bool) -> Vec<String> {
     let outside: Vec<&str> = best.out_of_domain().collect();
     let value = |name: &str, value: f64| {
         let text = score_text(name, value);
@@ -197,10 +206,10 @@ fn scores(best: &Scored) -> Vec<String> {
         let shown = best.score(name).filter(|_| of_links || is_left)?;
         Some(format!("{label} {}", value(name, shown)))
     });
-    let paper: Vec<String> = paper.collect();
+    let paper: Vec<String> = paper.filter(|_| with_paper).collect();
     let mut lines = Vec::new();
     if !paper.is_empty() {
-        lines.push(format!("paper     {} GB/s", paper.join(", ")));
+        lines.push(format!("MAPA      {} GB/s", paper.join(", ")));
     }
     let others = best.scores().filter(|(name, _)| {
         PAPER.iter().all(|(paper, _)| paper != name) && is_shown(name, best.placement())
@@ -243,7 +252,6 @@ fn explain(
 ) -> Result<(), Failure> {
     let graph = view.graph();
     let best = decision.best();
-    let scores: Vec<&str> = best.scores().map(|(name, _)| name).collect();
     let stats = decision.search();
     output.line("")?;
     let rest = match stats.stopped {
@@ -279,7 +287,13 @@ fn explain(
         };
         output.line(format_args!("No other set of devices {why}."))?;
     }
-    for line in scores.into_iter().filter_map(meaning) {
+    // Only what the table names is defined below it.
+    let lost_on = |name: &&str| {
+        let mut others = decision.runners_up().iter();
+        others.any(|other| other.lost_on.as_deref() == Some(*name))
+    };
+    let named = best.scores().map(|(name, _)| name).filter(lost_on);
+    for line in named.filter_map(meaning) {
         output.line(format_args!("  {line}"))?;
     }
     Ok(())

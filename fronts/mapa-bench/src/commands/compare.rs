@@ -95,7 +95,7 @@ fn print(
         model_text(outcome.model_choice.objective.name())
     ))?;
     output.line(
-        "The paper's scores, GB/s: Eq. 1 (sum of links), Eq. 2 (predicted), Eq. 3 (left free).",
+        "Scores of the MAPA paper, GB/s: Eq. 1 (sum of links), Eq. 2 (predicted), Eq. 3 (left free).",
     )?;
     if is_marked {
         output.line("* not valid here: Eq. 2 was not fitted to placements like this one.")?;

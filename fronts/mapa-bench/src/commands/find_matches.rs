@@ -4,14 +4,15 @@ use mapa_core::SearchStats;
 
 use super::allocate::links_of;
 use crate::cli::MatchArgs;
+use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::LocalFiles;
 use mapa_cli::load;
-use mapa_front::answer::{Bandwidth, labels};
+use mapa_front::answer::{Bandwidth, labels, model_text};
 use mapa_front::commands::{GraphMatchRequest, MatchRequest, MatchSettings};
 use mapa_front::text::{gbps, table};
-use mapa_front::{DeviceName, JobSpec, choose_model};
+use mapa_front::{DeviceName, JobSpec};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
     // Two files need no machine.
@@ -35,8 +36,9 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         settings: settings(args),
         threads: args.threads,
         top: args.top,
+        model: args.model.clone(),
     };
-    let outcome = request.outcome(&LocalFiles, &loaded)?;
+    let outcome = request.outcome(&NAMES, &LocalFiles, &loaded)?;
     if output.json {
         return output.object(&outcome.answer(&loaded, &request));
     }
@@ -53,22 +55,24 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         output.line(format_args!("  {}", labels(placement, graph)))?;
     }
     if !outcome.top.is_empty() {
-        let mut rows = table(["", "ranks on", "GB/s", "links", "AggBW (Eq. 1)"], [2, 4]);
+        let mut rows = table(["", "ranks on", "GB/s", "links"], [2]);
         let (pattern, view) = (&outcome.pattern, outcome.state.view());
-        let choice = choose_model(None, pattern, graph);
         for (place, best) in (1..).zip(&outcome.top) {
             let ranks = labels(best.placement(), graph);
-            let value = best.score("aggregate_gbps").unwrap_or(f64::NAN);
-            let expected = Bandwidth::of(&choice, pattern, best, &view).bandwidth_gbps;
+            let expected =
+                Bandwidth::of(&outcome.model_choice, pattern, best, &view).bandwidth_gbps;
             rows.add_row([
                 place.to_string(),
                 ranks,
                 expected.map_or("-".to_owned(), gbps),
                 links_of(best, pattern, graph, &loaded.machine.labels),
-                gbps(value),
             ]);
         }
         output.line(rows)?;
+        output.line(format_args!(
+            "GB/s: by {}.",
+            model_text(outcome.model_choice.objective.name())
+        ))?;
     }
     if !outcome.is_top_complete {
         output.line("The search for the best matches stopped early: better ones may exist.")?;

@@ -35,6 +35,10 @@ pub struct MachineArgs {
     /// The folder of AMD KFD nodes [default: /sys/class/kfd/kfd/topology/nodes].
     #[arg(long, hide_short_help = true, value_name = "DIR", requires = "live", conflicts_with = "machine", help_heading = LIVE)]
     pub kfd: Option<PathBuf>,
+    /// The product of devices that the machine's description does not name, such as "NVIDIA GeForce RTX
+    /// 3090": it tells the rates of links and slots.
+    #[arg(long, hide_short_help = true, value_name = "PRODUCT")]
+    pub gpu_name: Option<String>,
     /// Bandwidth of paths through the host and of PCIe slots, GB/s per direction [default: as the
     /// machine's description says, mostly 12].
     #[arg(long, hide_short_help = true, value_name = "GB/s")]
@@ -59,6 +63,7 @@ impl MachineArgs {
     pub fn spec(&self) -> MachineSpec {
         MachineSpec {
             machine: self.machine.clone(),
+            gpu_name: self.gpu_name.clone(),
             pcie_gbps: self.pcie_gbps,
             nvlink_gbps: self.nvlink_gbps,
             p2p: self.p2p,

@@ -9,9 +9,9 @@ use super::{MachineArgs, WorkloadArgs};
 
 /// The text below the help of `simulate`. It ends in examples, which a program may add to.
 pub const HELP: &str = "\
-A job on slower links runs longer. With --execution effective-bandwidth, a job's run time is linear in 1 / bandwidth, where Eq. 2
-predicts the bandwidth, between 10 and 50 GB/s. For VGG-16, the run time is up to 3 times as long. With --execution fixed, links
-have no effect, as in the released simulator.
+A job on slower links runs longer: its run time is linear in 1 / bandwidth between 10 and 50 GB/s. For VGG-16, it is up to 3 times
+as long. The bandwidth is that of a packing of rings, or with --execution effective-bandwidth that of MAPA's Eq. 2. With --execution
+fixed, links have no effect, as in the released simulator.
 
 A job that can never be placed is rejected and listed with the reason. This is not an error.
 
@@ -67,7 +67,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "NAME", default_value = "fifo")]
     pub scheduler: SchedulerSpec,
     /// The model of run times; its settings follow behind commas.
-    #[arg(long, value_name = "MODEL", default_value = "effective-bandwidth")]
+    #[arg(long, value_name = "MODEL", default_value = "ring-packing")]
     pub execution: ExecutionSpec,
     /// The model by which auto, preserve, max-bandwidth and foresight predict bandwidth, as for
     /// `allocate`.

@@ -1,6 +1,9 @@
 //! What a placement is worth: the bandwidth of the job's collective.
 
-use mapa_core::{Candidate, Decision, Expected, Objective, Pattern, Scored, View};
+use mapa_core::{
+    Candidate, Decision, DeviceSet, Expected, HardwareGraph, HostRates, Objective, Operation,
+    Pattern, Scored, View, fitting_expected,
+};
 use serde::Serialize;
 
 use crate::text::gbps;
@@ -23,8 +26,14 @@ pub struct Bandwidth {
     /// The model: the one that the request names, else the packing that fits the pattern, with links
     /// at nominal bandwidth.
     pub bandwidth_model: String,
-    /// Whether the model holds for placements like this one.
+    /// Whether the model holds for placements like this one; not where links count at an assumed rate.
     pub bandwidth_in_domain: bool,
+    /// What each direct link between the devices was assumed to carry, GB/s per direction, where nothing tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_link_gbps: Option<f64>,
+    /// What each path through the host between the devices was assumed to carry, GB/s per direction, where nothing tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_host_gbps: Option<f64>,
     /// If the model is one of what is expected: nine of ten measurements are above this, GB/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low_gbps: Option<f64>,
@@ -37,6 +46,12 @@ pub struct Bandwidth {
     /// If the search ended early and the policy chooses by this model: no devices have more, GB/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most_gbps: Option<f64>,
+    /// Whether it is that of an all-reduce over all ranks, though the job's pattern is no ring.
+    #[serde(skip)]
+    pub is_of_all_ranks: bool,
+    /// Whether measurements that a fit was made of lie above the nominal rate, which is then no bound.
+    #[serde(skip)]
+    pub is_above_nominal: bool,
 }
 
 impl Bandwidth {
@@ -56,15 +71,30 @@ impl Bandwidth {
         let value = several.then(|| model.score(&candidate));
         let estimate = (choice.expected.as_ref().filter(|_| several))
             .and_then(|expected| expected.of(view.graph(), &devices));
+        let assumed_link_gbps = view.graph().assumed_link_gbps().filter(|_| {
+            let links = scored.links();
+            several && links.xyz().0 + links.xyz().1 > 0
+        });
+        let assumed_host_gbps = (several && view.graph().host_rates() == HostRates::Assumed)
+            .then(|| slowest_host_path(view.graph(), &devices))
+            .flatten();
+        let is_assumed = assumed_link_gbps.or(assumed_host_gbps).is_some();
         Self {
+            assumed_link_gbps,
+            assumed_host_gbps,
             low_gbps: estimate.as_ref().map(|estimate| estimate.low_gbps),
             high_gbps: estimate.as_ref().map(|estimate| estimate.high_gbps),
             nominal_gbps: estimate.as_ref().map(|estimate| estimate.nominal_gbps),
             // Far from its data a model may predict zero or less, which is no bandwidth.
             bandwidth_gbps: value.filter(|gbps| *gbps > 0.0),
             bandwidth_model: model.name().to_owned(),
-            bandwidth_in_domain: model.in_domain(&candidate),
+            bandwidth_in_domain: model.in_domain(&candidate) && !is_assumed,
             at_most_gbps: None,
+            is_above_nominal: estimate.as_ref().is_some_and(|estimate| {
+                !estimate.nominal_is_bound && estimate.high_gbps > estimate.nominal_gbps
+            }),
+            is_of_all_ranks: fitting_expected(pattern) == Operation::AllReduce
+                && *pattern != Pattern::ring(pattern.len()),
         }
     }
 
@@ -89,15 +119,37 @@ impl Bandwidth {
         if let Some(((low, high), nominal)) =
             self.low_gbps.zip(self.high_gbps).zip(self.nominal_gbps)
         {
+            let what = if self.is_of_all_ranks {
+                " of an all-reduce over all ranks"
+            } else {
+                ""
+            };
+            let bound = if self.is_above_nominal {
+                format!("measurements lie above the nominal rate, {}", gbps(nominal))
+            } else {
+                format!("links at nominal rate carry {}", gbps(nominal))
+            };
             return Some(format!(
-                "{value} GB/s expected, {} to {}; links at nominal rate carry {}",
+                "{value} GB/s expected{what}, {} to {}; {bound}",
                 gbps(low),
-                gbps(high),
-                gbps(nominal)
+                gbps(high)
             ));
         }
-        let model = model_text(&self.bandwidth_model);
-        let doubt = if self.bandwidth_in_domain {
+        let mut model = model_text(&self.bandwidth_model);
+        let assumed = match (self.assumed_link_gbps, self.assumed_host_gbps) {
+            (None, None) => None,
+            (Some(link), None) => Some(format!("each link assumed to carry {}", gbps(link))),
+            (None, Some(path)) => Some(format!("host paths assumed to carry {}", gbps(path))),
+            (Some(link), Some(path)) => Some(format!(
+                "each link assumed to carry {}, host paths {}",
+                gbps(link),
+                gbps(path)
+            )),
+        };
+        if let Some(assumed) = &assumed {
+            model = model.replace("links at nominal rate", assumed);
+        }
+        let doubt = if self.bandwidth_in_domain || assumed.is_some() {
             ""
         } else {
             ", outside the data it was fitted to"
@@ -112,12 +164,28 @@ impl Bandwidth {
     }
 }
 
+/// What the slowest path through the host between two of these devices carries, GB/s per direction; none if direct links
+/// join all.
+fn slowest_host_path(graph: &HardwareGraph, devices: &DeviceSet) -> Option<f64> {
+    let pairs = devices.iter().flat_map(|a| {
+        devices
+            .iter()
+            .take_while(move |&b| b < a)
+            .map(move |b| (a, b))
+    });
+    pairs
+        .map(|(a, b)| graph.link(a, b))
+        .filter(|link| link.class.is_host())
+        .map(|link| link.gbps)
+        .reduce(f64::min)
+}
+
 /// The name of a model in a sentence.
 #[must_use]
 pub fn model_text(name: &str) -> String {
     match name {
         // People know this score by its number in the paper.
-        "effective_gbps" => "Eq. 2".to_owned(),
+        "effective_gbps" => "MAPA's Eq. 2".to_owned(),
         "expected_gbps" => "what is expected".to_owned(),
         name => {
             let words = name.strip_suffix("_gbps").unwrap_or(name).replace('_', " ");

@@ -58,9 +58,16 @@ pub fn links_text(
         .map(|[a, b]| (a.min(b), a.max(b)))
         .collect();
     let mut counts: BTreeMap<LinkClass, usize> = BTreeMap::new();
+    let mut off = 0;
     for (a, b) in pairs {
         // Two ranks may share a device, which has a class of its own.
-        *counts.entry(graph.link_of_ranks(a, b).class).or_default() += 1;
+        let mut class = graph.link_of_ranks(a, b).class;
+        // Devices that do not reach each other's memory use no direct link between them.
+        if class.is_direct() && !graph.peer_access(a, b).on {
+            class = graph.pair(a, b).host.class;
+            off += 1;
+        }
+        *counts.entry(class).or_default() += 1;
     }
     let text = |(class, count): (&LinkClass, &usize)| match class {
         LinkClass::SameDevice => format!("{count} x within a device"),
@@ -73,5 +80,10 @@ pub fn links_text(
     if parts.is_empty() {
         return "none".to_owned();
     }
-    parts.join(", ")
+    let unused = match off {
+        0 => "",
+        1 => "; a pair's direct links are not used, as P2P is off",
+        _ => "; direct links are not used, as P2P is off",
+    };
+    parts.join(", ") + unused
 }

@@ -55,7 +55,7 @@ pub struct MatchesOnMachine {
     pub matches: Vec<Vec<u32>>,
     /// The same matches as names.
     pub names: Vec<Vec<String>>,
-    /// The matches of highest aggregated bandwidth, as many as were asked for.
+    /// The matches of highest bandwidth by the model, as many as were asked for.
     pub top: Vec<Scored>,
     /// Whether the search for the best matches ended.
     pub top_complete: bool,

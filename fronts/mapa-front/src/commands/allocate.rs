@@ -12,7 +12,7 @@ use crate::job::{Job, Step};
 use crate::machine::{Loaded, MachineSpec};
 use crate::model::{Model, choose_model};
 use crate::names::{Names, PolicySpec};
-use crate::notes::{notes, withheld};
+use crate::notes::{note_on_rates, notes, withheld};
 use crate::request::{DeviceName, JobSpec, with_busy};
 
 /// A request for devices.
@@ -150,6 +150,9 @@ impl Question<'_> {
         let better = withheld(names, &decision, &request, view, &choice, &machine.labels);
         let (withheld, note) = better.unzip();
         let mut notes = notes(names, &decision, &request, view, self.model, machine.vendor);
+        let rates = note_on_rates(&bandwidth, &decision, view.graph(), machine.vendor);
+        notes.extend(rates);
+        notes.extend(self.job.assumed.clone());
         // Better devices that the job does not get come before all other notes.
         notes.splice(0..0, note);
         let step = Step::of(&self.job, &decision, view.graph());

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use mapa_core::{
     Allocator, Edge, Limits, Link, LinkClass, MatchConfig, Pattern, Placement, Refusal, Request,
-    Scored, SearchStats, View, greedy,
+    Scored, SearchStats, View, max_bandwidth_with,
 };
 use mapa_topologies::read_graph;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,8 @@ use crate::error::Error;
 use crate::files::Files;
 use crate::job::Job;
 use crate::machine::{Loaded, MachineSpec};
+use crate::model::{ModelChoice, choose_model};
+use crate::names::{ModelSpec, Names};
 use crate::request::{DeviceName, JobSpec, min_link, slice, with_busy};
 
 /// How matches are counted, and how many are listed.
@@ -65,8 +67,11 @@ pub struct MatchRequest {
     pub settings: MatchSettings,
     /// How many threads count. The number does not change the count.
     pub threads: NonZeroUsize,
-    /// How many of the best sets of devices are listed, with the best match on each, by aggregated bandwidth (Eq. 1).
+    /// How many of the best sets of devices are listed, with the best match on each, by the bandwidth of the model.
     pub top: usize,
+    /// The model of bandwidth: if absent, that by which `allocate` reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelSpec>,
 }
 
 impl Default for MatchRequest {
@@ -78,6 +83,7 @@ impl Default for MatchRequest {
             settings: MatchSettings::default(),
             threads: NonZeroUsize::MIN,
             top: 0,
+            model: None,
         }
     }
 }
@@ -111,6 +117,8 @@ pub struct MatchOutcome {
     pub top: Vec<Scored>,
     /// Whether the search for these ended.
     pub is_top_complete: bool,
+    /// The model by which these are the best.
+    pub model_choice: ModelChoice,
 }
 
 /// The matches of one graph in another.
@@ -126,11 +134,13 @@ pub struct GraphMatchOutcome {
 /// # Errors
 /// If the request cannot be read, or names what the machine does not have.
 pub fn find_matches(
+    names: &Names,
     files: &dyn Files,
     loaded: &Loaded,
     request: &MatchRequest,
 ) -> Result<MatchesOnMachine, Error> {
-    Ok(request.outcome(files, loaded)?.answer(loaded, request))
+    let outcome = request.outcome(names, files, loaded)?;
+    Ok(outcome.answer(loaded, request))
 }
 
 /// The matches of one graph in another, as `mapa-bench match --pattern-file --target-file --json` answers.
@@ -165,7 +175,12 @@ impl MatchRequest {
     ///
     /// # Errors
     /// As [`find_matches`].
-    pub fn outcome(&self, files: &dyn Files, loaded: &Loaded) -> Result<MatchOutcome, Error> {
+    pub fn outcome(
+        &self,
+        names: &Names,
+        files: &dyn Files,
+        loaded: &Loaded,
+    ) -> Result<MatchOutcome, Error> {
         let (graph, settings) = (loaded.graph(), &self.settings);
         let job = self.job.job(files)?;
         let wanted = job
@@ -201,8 +216,14 @@ impl MatchRequest {
         let listed = in_order.iter().take(settings.list).collect();
         let request = Request::new(wanted).min_link(least);
         let pattern = request.pattern.clone();
-        let (top, is_top_complete) = self.best(request, &state.view());
+        let model = self.model.as_ref();
+        let model = model
+            .map(|spec| spec.load(names, None, files))
+            .transpose()?;
+        let model_choice = choose_model(model.as_ref(), &pattern, graph);
+        let (top, is_top_complete) = self.best(request, &model_choice, &state.view());
         Ok(MatchOutcome {
+            model_choice,
             job,
             pattern,
             stats,
@@ -215,7 +236,7 @@ impl MatchRequest {
 
     /// The best match on each of the best sets of devices, and whether the search was complete; no match if the job has
     /// none.
-    fn best(&self, request: Request, view: &View<'_>) -> (Vec<Scored>, bool) {
+    fn best(&self, request: Request, model: &ModelChoice, view: &View<'_>) -> (Vec<Scored>, bool) {
         // A decision has the best set besides, so the search keeps one set less than are listed.
         let Some(runners_up) = self.top.checked_sub(1) else {
             return (Vec::new(), true);
@@ -223,8 +244,9 @@ impl MatchRequest {
         let request = request
             .runners_up(runners_up)
             .limits(self.settings.limits());
-        // `greedy` chooses by aggregated bandwidth (Eq. 1), so its runners-up are the next best sets.
-        match view.decide(greedy(), &request) {
+        // Its runners-up are the next best sets by the same bandwidth.
+        let by_bandwidth = max_bandwidth_with(model.objective.clone());
+        match view.decide(by_bandwidth, &request) {
             Ok(decision) => {
                 let others = decision
                     .runners_up()

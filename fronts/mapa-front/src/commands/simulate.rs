@@ -48,7 +48,7 @@ impl Default for SimulateRequest {
             network: None,
             workload: WorkloadSpec::default(),
             scheduler: "fifo".into(),
-            execution: "effective-bandwidth".into(),
+            execution: "ring-packing".into(),
             policies: None,
             model: None,
         }

@@ -123,7 +123,7 @@ impl Default for QueueConfig {
         Self {
             scheduler: "fifo".into(),
             policy: PolicySpec::default(),
-            execution: "effective-bandwidth".into(),
+            execution: "ring-packing".into(),
             poll_ms: BoundedInt(1000),
             check_drivers: true,
             isolated: true,

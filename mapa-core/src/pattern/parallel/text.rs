@@ -104,8 +104,8 @@ fn bad_setting(error: Error) -> Error {
 }
 
 impl Parallelism {
-    /// The job with the bytes that a text such as `tp=2e9,pp=1e8,dp=5e8` gives. Dimensions that the
-    /// text does not name keep their bytes.
+    /// The job with the bytes that a text such as `tp=2e9,pp=1e8,dp=5e8` gives. Default
+    /// bytes of dimensions that the text does not name keep their share of the largest that it names.
     ///
     /// # Errors
     /// A word that is not of this form, or names a dimension twice; the message names it.
@@ -115,6 +115,19 @@ impl Parallelism {
         for (dimension, setting) in settings.iter() {
             let bytes = setting.read(BYTES, |value| value.parse().ok());
             job = job.with_bytes(*dimension, bytes.map_err(bad_setting)?)?;
+        }
+        let named: Vec<Dimension> = settings.iter().map(|(dimension, _)| *dimension).collect();
+        let scale = named
+            .iter()
+            .map(|&dimension| job.bytes(dimension) / self.default_of(dimension))
+            .reduce(f64::max)
+            .filter(|scale| *scale > 0.0);
+        for dimension in Dimension::ALL {
+            let default = self.default_of(dimension);
+            let is_default = !named.contains(&dimension) && self.bytes(dimension) == default;
+            if let Some(scale) = scale.filter(|_| is_default && self.degree(dimension) > 1) {
+                job = job.with_bytes(dimension, (default * scale).min(Self::MOST_BYTES))?;
+            }
         }
         Ok(job)
     }

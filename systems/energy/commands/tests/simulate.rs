@@ -100,7 +100,7 @@ fn schedulers_by_deadlines_say_what_they_need() {
     let jobs = format!("{header}1,10,any,3,{curve}\n1,10,2g.2m,,\n");
     let told = stdout(words, run(&jobs, "--scheduler energy-plan"));
     assert!(
-        told.contains("which effective-bandwidth ignores: expected --execution by-size"),
+        told.contains("which ring-packing ignores: expected --execution by-size"),
         "{told}"
     );
     assert!(

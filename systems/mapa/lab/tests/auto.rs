@@ -41,6 +41,6 @@ fn no_policy_has_more_than_the_default_on_any_free_set() {
     let parked = &numbers["dgx-1v"]["preserve"][0];
     assert!(
         parked["more"].as_u64() > Some(100),
-        "a job of unknown sensitivity is parked by preserve: {parked}"
+        "an insensitive job is parked by preserve: {parked}"
     );
 }

@@ -1,6 +1,6 @@
 //! Reasons to doubt the numbers of a simulation.
 
-use mapa_core::Want;
+use mapa_core::{Sensitivity, Want};
 use mapa_sched::Fleet;
 use mapa_sched::slices::PowerTable;
 use mapa_sim::Workload;
@@ -18,6 +18,19 @@ impl PolicyRun {
             remarks.push(format!(
                 "{jobs} of more than 5 devices or on other kinds of links: MAPA's Eq. 2 was not fitted to these"
             ));
+        }
+        let silent = what.workload.jobs.iter().filter(|submission| {
+            submission.devices() > 1 && submission.job.request.sensitivity == Sensitivity::Unknown
+        });
+        match silent.count() {
+            0 => {}
+            1 => remarks.push(
+                "1 job does not say whether its speed depends on links: it counts as sensitive (column `sensitive`)"
+                    .to_owned(),
+            ),
+            jobs => remarks.push(format!(
+                "{jobs} jobs do not say whether their speed depends on links: they count as sensitive (column `sensitive`)"
+            )),
         }
         if self.cut > 0 {
             let decisions = counted(self.cut, "decision");

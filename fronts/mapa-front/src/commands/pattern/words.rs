@@ -112,9 +112,8 @@ fn assumed(probe: &Parallelism) -> Option<Note> {
         return None;
     }
     Some(Note::assumed(format!(
-        "{:e} bytes each for {}, as neither --bytes nor --model gives them: times and a verdict derived from them are \
-         assumed too",
-        Parallelism::BYTES,
+        "the bytes for {}, in the shares of published training runs, as neither --bytes nor --model gives them: times and \
+         a verdict derived from them are assumed too",
         assumed.join(", ")
     )))
 }

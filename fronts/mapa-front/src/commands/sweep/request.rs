@@ -39,7 +39,7 @@ pub struct SweepRequest {
     #[serde(default = "fifo", deserialize_with = "specs")]
     pub schedulers: Vec<Named>,
     /// The models of run time.
-    #[serde(default = "effective_bandwidth", deserialize_with = "specs")]
+    #[serde(default = "ring_packing", deserialize_with = "specs")]
     pub executions: Vec<Named>,
     /// Generators of workloads, each drawn with every seed.
     #[serde(default, deserialize_with = "words")]
@@ -73,8 +73,8 @@ fn fifo() -> Vec<Named> {
     vec!["fifo".into()]
 }
 
-fn effective_bandwidth() -> Vec<Named> {
-    vec!["effective-bandwidth".into()]
+fn ring_packing() -> Vec<Named> {
+    vec!["ring-packing".into()]
 }
 
 /// A list of distinct words.

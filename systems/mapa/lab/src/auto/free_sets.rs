@@ -33,7 +33,7 @@ const OTHERS: [(&str, Sensitivity); 7] = [
     ("lowest-id", Sensitivity::Unknown),
     ("topo-aware", Sensitivity::Unknown),
     ("greedy", Sensitivity::Unknown),
-    ("preserve", Sensitivity::Unknown),
+    ("preserve", Sensitivity::Insensitive),
     ("preserve", Sensitivity::Sensitive),
     ("foresight", Sensitivity::Sensitive),
     ("max-bandwidth", Sensitivity::Unknown),

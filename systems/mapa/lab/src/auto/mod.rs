@@ -31,8 +31,8 @@ const ASSUMPTIONS: [&str; 4] = [
      Work: 5 to 24 s, uniform. All arrive at the beginning, or by a Poisson process of load 0.7.",
     "Run times follow the network and the bandwidth by the model named, as in the report on foresight, whatever the job says of itself: \
      T = work (1 + (r - 1) (1/B - 1/50) / (1/10 - 1/50)), with B in GB/s from 10 to 50, and r from 1.1 to 3.0.",
-    "A job that is told says whether its network is sensitive, as the paper classifies it. A job that tells nothing is of unknown \
-     sensitivity: for preserve it is insensitive, for auto it counts as sensitive.",
+    "A job that is told says whether its network is sensitive, as the paper classifies it. A job that tells nothing counts \
+     as sensitive for auto. For preserve it is declared insensitive, as Algorithm 1 takes a job without an annotation.",
 ];
 
 /// The default policy beside others: the row of the list of experiments.
