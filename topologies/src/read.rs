@@ -1,10 +1,11 @@
 //! Reads a text of unknown kind, with all outputs that it holds.
 
 use crate::dump::Dump;
-use crate::error::{self, Error};
+use crate::error::{self, Error, ErrorKind};
 use crate::kind::Kind;
 use crate::machine::Warning;
 use crate::merge::merge;
+use crate::readers::escaped::unescaped;
 use crate::readers::sections::sections;
 use crate::readers::{check_size, recognise};
 
@@ -12,6 +13,8 @@ use crate::readers::{check_size, recognise};
 ///
 /// Several outputs of `nvidia-smi` in one text, and NCCL's log, as reports of issues have them, are read each by its
 /// own reader and [merged](merge()). One of them that is malformed is left out with a warning, unless it is the matrix of links.
+/// So are the outputs of `amd-smi` and `rocm-smi`. Logs as JSON and strings of programs are read as the output in them, whose
+/// lines errors then count.
 ///
 /// # Errors
 /// - If the bytes are not UTF-8, or more than [`MAX_BYTES`](crate::MAX_BYTES).
@@ -26,6 +29,8 @@ use crate::readers::{check_size, recognise};
 pub fn read(bytes: &[u8]) -> Result<Dump, Error> {
     check_size(bytes.len())?;
     let text = error::utf8(bytes)?;
+    let plain = plain(text);
+    let text = plain.as_deref().unwrap_or(text);
     let mut dumps: Vec<Dump> = Vec::new();
     let mut warnings = Vec::new();
     for (kind, section) in sections(text) {
@@ -74,4 +79,11 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Error> {
     }));
     dump.machine.warnings.extend(warnings);
     Ok(dump)
+}
+
+/// The output in a text that is of no known kind because its line ends and tabs are escaped.
+fn plain(text: &str) -> Option<String> {
+    let is_unknown = recognise(text).is_err_and(|error| error.kind() == ErrorKind::Unknown);
+    let plain = is_unknown.then(|| unescaped(text))??;
+    recognise(&plain).is_ok().then_some(plain)
 }

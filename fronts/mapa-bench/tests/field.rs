@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use mapa_topologies::products;
 use serde_json::Value;
 
-use crate::common::{answer, command};
+use crate::common::command;
 use crate::real_data::real_data;
 
 /// The report, the words with `FILE` for its text, where the answer is looked at, and what is expected there: a key of
@@ -330,20 +330,24 @@ const NOT_YET: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the value at the place that a row names.
-fn found(words: &str, place: &str, expected: &str) -> String {
-    match place {
-        "error" | "warning" | "refused" => {
-            let output = command(words).output().unwrap();
-            let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-            let mut lines = text.lines().filter(|line| line.starts_with(place));
-            let line = lines.find(|line| line.contains(expected));
-            line.map_or(text.clone(), |_| expected.to_owned())
-        }
-        pointer => answer(words)
-            .pointer(pointer)
-            .unwrap_or(&Value::Null)
-            .to_string(),
+/// Returns the value at the place that a row names, or what the program printed instead.
+pub(crate) fn found(words: &str, place: &str, expected: &str) -> String {
+    let is_line = ["error", "warning", "refused"].contains(&place);
+    let words = if is_line {
+        words.to_owned()
+    } else {
+        format!("{words} --json")
+    };
+    let output = command(&words).output().unwrap();
+    let text = String::from_utf8([output.stdout.clone(), output.stderr].concat()).unwrap();
+    if is_line {
+        let mut lines = text.lines().filter(|line| line.starts_with(place));
+        let line = lines.find(|line| line.contains(expected));
+        return line.map_or(text.clone(), |_| expected.to_owned());
+    }
+    match serde_json::from_slice::<Value>(&output.stdout) {
+        Ok(object) => object.pointer(place).unwrap_or(&Value::Null).to_string(),
+        Err(_) => text,
     }
 }
 

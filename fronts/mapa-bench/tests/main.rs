@@ -1,5 +1,6 @@
 //! The integration tests of this crate in one binary, which links once instead of once a file.
 
+mod asked;
 mod cli;
 mod commands;
 mod common;

@@ -503,10 +503,14 @@ impl<'t> CellGrid<'t> {
         }
         let mut seen = HashSet::new();
         if let Some(twice) = labels.iter().find(|label| !seen.insert(**label)) {
-            return Err(Error::at(
-                line,
-                format!("two columns are called {twice}: expected each once"),
-            ));
+            let what = if *twice == labels[0] {
+                "two tables stand side by side: expected one under the other, as `rocm-smi --showtopo` and \
+                 `amd-smi topology` print them"
+                    .to_owned()
+            } else {
+                format!("two columns are called {twice}: expected each once")
+            };
+            return Err(Error::at(line, what));
         }
         let is_collapsed = !has_addresses && text.starts_with(labels[0]);
         Ok(Self {

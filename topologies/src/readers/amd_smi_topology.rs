@@ -107,10 +107,11 @@ fn is_label(word: &str) -> bool {
 fn from_text(text: &str) -> Result<AmdContents, Error> {
     let lines: Vec<(usize, Cow<'_, str>)> = text::lines(text).collect();
     let is_legend = |line: &str| line.trim().eq_ignore_ascii_case("Legend:");
-    let end = lines
-        .iter()
-        .position(|(_, line)| is_legend(line))
-        .unwrap_or(lines.len());
+    // A legend above the tables is that of another output.
+    let is_own = |line: &str| title(line).is_some_and(|title| title != AmdTitle::Other);
+    let start = lines.iter().position(|(_, line)| is_own(line)).unwrap_or(0);
+    let legend = lines[start..].iter().position(|(_, line)| is_legend(line));
+    let end = legend.map_or(lines.len(), |legend| start + legend);
     let titles: Vec<(usize, AmdTitle)> = lines[..end]
         .iter()
         .enumerate()

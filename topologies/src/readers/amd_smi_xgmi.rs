@@ -60,6 +60,8 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 #[derive(Default)]
 struct XgmiContents {
     devices: Vec<XgmiDevice>,
+    /// Whether the text has the table of rates and counters.
+    has_rates: bool,
     /// Whether the text has the states of links.
     has_states: bool,
 }
@@ -116,6 +118,7 @@ fn from_text(text: &str) -> Result<XgmiContents, Error> {
     let mut contents = XgmiContents::default();
     if let Some(start) = begins(METRIC) {
         contents.devices = metrics(lines[start].0, &lines[start + 1..ends(start)])?;
+        contents.has_rates = true;
     }
     if let Some(start) = begins(STATUS) {
         let grid = CellGrid::read(lines[start].0, &lines[start + 1..ends(start)], is_label)?;
@@ -200,8 +203,11 @@ fn metrics(title: usize, lines: &[(usize, Cow<'_, str>)]) -> Result<Vec<XgmiDevi
                         "expected a line Read, then a line Write, below each device",
                     ));
                 }
+                let of = device
+                    .number
+                    .map_or(String::new(), |it| format!(" of GPU{it}"));
                 let values = self::counters(&words[1..], columns.len())
-                    .map_err(|what| Error::at(*line, what))?;
+                    .map_err(|what| Error::at(*line, format!("{}{of}: {what}", words[0])))?;
                 for (peer, value) in device.peers.iter_mut().zip(values) {
                     *(if is_read {
                         &mut peer.read
@@ -590,6 +596,12 @@ impl XgmiContents {
         }
     }
 
+    /// Whether the text tells which pairs have links. Virtual functions print `N/A` as the state of every pair.
+    fn tells_links(&self) -> bool {
+        let mut peers = self.devices.iter().flat_map(|device| &device.peers);
+        !self.has_states || self.has_rates || peers.any(|peer| peer.states.is_some())
+    }
+
     /// Checks that both ends of each link agree, and that no device appears twice.
     fn check(&self) -> Result<(), Error> {
         let (mut addresses, mut numbers) = (HashSet::new(), HashSet::new());
@@ -737,7 +749,7 @@ fn build(contents: &XgmiContents) -> Result<Dump, Error> {
     };
     let says = Says {
         every_device: true,
-        direct: true,
+        direct: contents.tells_links(),
         direct_gbps: told,
         ..Says::default()
     };

@@ -4,6 +4,7 @@
 mod amd;
 mod amd_smi_topology;
 mod amd_smi_xgmi;
+pub(crate) mod escaped;
 mod headings;
 mod hwloc;
 pub(crate) mod infer;
@@ -165,7 +166,7 @@ impl Kind {
 pub fn recognise(text: &str) -> Result<Kind, Error> {
     if let Some(reader) = READERS.iter().find(|reader| (reader.is)(text)) {
         // A whole machine file may name other vendors' tools.
-        let is_table = reader.kind == Kind::NvidiaSmiTopo;
+        let is_table = [Kind::NvidiaSmiTopo, Kind::RocmSmi].contains(&reader.kind);
         return match unsupported::other_vendor(text).filter(|_| is_table) {
             Some(what) => Err(Error::of_kind(ErrorKind::Unsupported, what)),
             None => Ok(reader.kind),
@@ -190,6 +191,12 @@ pub fn recognise(text: &str) -> Result<Kind, Error> {
         known.join(", ")
     );
     Err(Error::of_kind(ErrorKind::Unknown, what))
+}
+
+/// Whether a text has an output of this kind, perhaps among others.
+fn has(kind: Kind, text: &str) -> bool {
+    let reader = READERS.iter().find(|reader| reader.kind == kind);
+    reader.is_some_and(|reader| (reader.is)(text))
 }
 
 pub(crate) fn check_size(bytes: usize) -> Result<(), Error> {

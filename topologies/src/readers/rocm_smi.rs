@@ -111,7 +111,7 @@ fn title(lower: &str) -> Option<RocmTitle> {
         () if between("link type") => Some(RocmTitle::Type),
         () if between("link accessibility") => Some(RocmTitle::Access),
         () if is_bandwidth(lower) => Some(RocmTitle::Bandwidth),
-        () if lower.trim_matches(['=', ' ']) == "numa nodes" => Some(RocmTitle::Numa),
+        () if lower.trim_matches(['=', ' ', '*', '#']) == "numa nodes" => Some(RocmTitle::Numa),
         () if lower.trim_start().starts_with("===") => Some(RocmTitle::Other),
         () => None,
     }
@@ -290,32 +290,44 @@ type RocmFacts = (BTreeMap<u32, DeviceInfo>, BTreeMap<u32, usize>);
 
 fn facts(lines: &[(usize, Cow<'_, str>)]) -> Result<RocmFacts, Error> {
     let (mut facts, mut first) = (BTreeMap::<u32, DeviceInfo>::new(), BTreeMap::new());
+    let mut column = None;
     for (line, text) in lines {
-        let Some(rest) = text.trim_start().strip_prefix("GPU[") else {
+        let is_numa = |cell: &str| cell.trim().eq_ignore_ascii_case("NUMA Node");
+        column = text.split('|').position(is_numa).or(column);
+        let Some((number, key, value)) = fact(text, column) else {
             continue;
         };
-        let Some((number, rest)) = rest.split_once(']') else {
-            continue;
-        };
-        let Ok(number) = number.trim().parse::<u32>() else {
-            continue;
-        };
-        let rest = rest.trim().strip_prefix(':').unwrap_or(rest).trim();
-        let Some((key, value)) = rest.split_once(':') else {
-            continue;
-        };
-        learn(facts.entry(number).or_default(), key.trim(), value.trim())
+        learn(facts.entry(number).or_default(), key, value)
             .map_err(|what| Error::at(*line, what))?;
         first.entry(number).or_insert(*line);
     }
     Ok((facts, first))
 }
 
+const NUMA_NODE: &str = "(topology) numa node";
+
+/// Device, key and value of a line `GPU[0] : key: value`, or of a row `| GPU[0] | 1 |` with NUMA nodes in this column, as
+/// pages print them.
+fn fact(text: &str, column: Option<usize>) -> Option<(u32, &str, &str)> {
+    let (before, rest) = text.split_once("GPU[")?;
+    let (number, rest) = rest.split_once(']')?;
+    let number = number.trim().parse().ok()?;
+    match before.trim() {
+        "|" => Some((number, NUMA_NODE, text.split('|').nth(column?)?.trim())),
+        "" => {
+            let rest = rest.trim().strip_prefix(':').unwrap_or(rest).trim();
+            let (key, value) = rest.split_once(':')?;
+            Some((number, key.trim(), value.trim()))
+        }
+        _ => None,
+    }
+}
+
 /// Stores a fact about a device. An unknown key is ignored.
 fn learn(info: &mut DeviceInfo, key: &str, value: &str) -> Result<(), String> {
     let is_known = !value.is_empty() && !value.eq_ignore_ascii_case("N/A");
     match key.to_ascii_lowercase().as_str() {
-        "(topology) numa node" => {
+        NUMA_NODE => {
             let numa = amd::numa(value)?;
             if info.numa.is_some() && info.numa != numa {
                 return Err(format!(

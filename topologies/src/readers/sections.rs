@@ -1,10 +1,10 @@
 //! The outputs in one text that holds several: `nvidia-smi topo -m` and `topo -p2p`, the names of GPUs above a matrix,
-//! NCCL's log of a job, as reports of issues print them.
+//! NCCL's log of a job, or `amd-smi topology` and `amd-smi xgmi`, as reports of issues print them.
 //!
 //! A section begins at a command, at the header of a matrix, at the first tree of NCCL's log, and where the numbers of
 //! named GPUs begin again.
 
-use super::{headings, nccl_log, nvidia_smi_p2p, nvidia_smi_topo, recognise, text};
+use super::{amd, has, headings, nccl_log, nvidia_smi_p2p, nvidia_smi_topo, recognise, text};
 use crate::kind::Kind;
 
 /// The kinds of text that stand beside each other in one paste.
@@ -17,6 +17,9 @@ const BESIDE: [Kind; 6] = [
     Kind::NcclLog,
 ];
 
+/// The outputs of AMD's tools. Their tables have titles, by which each reader finds its own in the whole text.
+const AMD: [Kind; 3] = [Kind::AmdSmiTopology, Kind::AmdSmiXgmi, Kind::RocmSmi];
+
 /// The most sections that a text is split into. Each is as long as the text up to its end, so the limit bounds the work;
 /// reports of issues have a handful.
 const MOST: usize = 32;
@@ -24,6 +27,12 @@ const MOST: usize = 32;
 /// The outputs of at least two kinds in one text; none of a text that has one. Each has as many lines before it as in the
 /// text, which are empty, so that errors name the right line.
 pub(crate) fn sections(text: &str) -> Vec<(Kind, String)> {
+    let amd = AMD.into_iter().filter(|kind| has(*kind, text));
+    let amd: Vec<(Kind, String)> = amd.map(|kind| (kind, text.to_owned())).collect();
+    // JSON has no titles, and one output looks like another.
+    if amd.len() > 1 && !amd::is_json(text) {
+        return amd;
+    }
     if !recognise(text).map_or(true, |kind| BESIDE.contains(&kind)) {
         return Vec::new();
     }

@@ -9,7 +9,7 @@ struct KnownText {
 }
 
 /// Tables of other vendors, which look like those of `nvidia-smi topo -m`.
-const OTHER_VENDORS: [KnownText; 4] = [
+const OTHER_VENDORS: [KnownText; 8] = [
     KnownText {
         has: &[&["MetaX System Management"], &["mx-smi"]],
         what: "`mx-smi` of MetaX devices, whose links have no reader",
@@ -30,10 +30,34 @@ const OTHER_VENDORS: [KnownText; 4] = [
         what: "`hl-smi` of Gaudi devices, which does not describe links",
         instead: "the XML of `lstopo machine.xml`, or a machine file",
     },
+    KnownText {
+        has: &[&["hy-smi"], &["HCU["], &["between two HCUs"]],
+        what: "`hy-smi` of Hygon devices, whose links have no reader",
+        instead: "the XML of `lstopo machine.xml`, or a machine file",
+    },
+    KnownText {
+        has: &[&["neuron-ls"], &["| NEURON | NEURON |"]],
+        what: "`neuron-ls` of AWS Neuron devices, whose links have no reader",
+        instead: "a machine file",
+    },
+    // Its tables are those of any vendor, without the kinds of direct links.
+    KnownText {
+        has: &[
+            &["gpustack-runtime topo"],
+            &["| Device 0 |", "NUMA Affinity"],
+        ],
+        what: "`gpustack-runtime topo`, whose table has no reader",
+        instead: "the vendor's own table, such as `nvidia-smi topo -m`, or a machine file",
+    },
+    KnownText {
+        has: &[&["mthreads-gmi"], &["MTLink"]],
+        what: "`mthreads-gmi` of Moore Threads devices, whose links have no reader",
+        instead: "a machine file",
+    },
 ];
 
 /// All others. The first that fits holds, so errors come before the outputs that contain them.
-const KNOWN: [KnownText; 21] = [
+const KNOWN: [KnownText; 31] = [
     KnownText {
         has: &[
             &["NVIDIA-SMI has failed"],
@@ -74,6 +98,22 @@ const KNOWN: [KnownText; 21] = [
         instead: "`nvidia-smi topo -m` for the machine",
     },
     KnownText {
+        has: &[&["P2P=", "Latency", "Matrix (us)"]],
+        what: "the latencies of p2pBandwidthLatencyTest, which do not describe links",
+        instead: "`nvidia-smi topo -m` for the machine",
+    },
+    // Its matrices have the title of those of rocm-bandwidth-test.
+    KnownText {
+        has: &[&["TransferBench"], &["SRC+EXE\\DST"], &["SRC\\DST"]],
+        what: "the output of TransferBench, measured bandwidths without a reader",
+        instead: "`rocm-smi --showtopo` or `amd-smi topology` for the machine",
+    },
+    KnownText {
+        has: &[&["peers:true distance:"], &["peers:false distance:"]],
+        what: "`rvs` of the ROCm Validation Suite, which numbers devices as the driver does",
+        instead: "`rocm-smi --showtopo` or `amd-smi topology`",
+    },
+    KnownText {
         has: &[
             &["RocmBandwidthTest"],
             &["rocm-bandwidth-test"],
@@ -95,6 +135,17 @@ const KNOWN: [KnownText; 21] = [
         what: "the output of nccl-tests or rccl-tests, measured bandwidths that `mapa-bench measured add` takes",
         instead: "`nvidia-smi topo -m` or `rocm-smi --showtopo` for the machine",
     },
+    // One of its lines is AllocTRES, which lists of jobs have too.
+    KnownText {
+        has: &[
+            &["CfgTRES="],
+            &["\"gres\": \"gpu"],
+            &["NodeName=", "Gres=gpu"],
+            &["NODELIST", "GRES", "gpu:"],
+        ],
+        what: "`scontrol show node` or `sinfo`, which count devices and do not describe links",
+        instead: "`slurmd -G` or a `gres.conf` with `Links=`, or `nvidia-smi topo -m`, run on the node",
+    },
     KnownText {
         has: &[
             &["AllocTRES"],
@@ -111,7 +162,12 @@ const KNOWN: [KnownText; 21] = [
         instead: "`nvidia-smi topo -m`",
     },
     KnownText {
-        has: &[&["==============NVSMI LOG=============="]],
+        has: &[
+            &["==============NVSMI LOG=============="],
+            // A part of it, without the title.
+            &["GPU Link Info", "PCIe Generation"],
+            &["Product Name  ", "Minor Number  "],
+        ],
         what: "`nvidia-smi -q`, which does not describe links",
         instead: "`nvidia-smi topo -m`",
     },
@@ -119,6 +175,24 @@ const KNOWN: [KnownText; 21] = [
         has: &[&["<nvidia_smi_log>"]],
         what: "`nvidia-smi -q -x`, which does not describe links",
         instead: "`nvidia-smi topo -m`",
+    },
+    KnownText {
+        has: &[
+            &["Topology Information", "CPU Core Affinity"],
+            &["dcgmi topo"],
+        ],
+        what: "`dcgmi topo`, which tells the links of one GPU or a group without their number",
+        instead: "`nvidia-smi topo -m`",
+    },
+    KnownText {
+        has: &[&["'C, ", " % |", " MB"], &["PCIe GEN", "Device 0 ["]],
+        what: "`gpustat` or `nvtop`, which do not describe links",
+        instead: "`nvidia-smi topo -m` or `rocm-smi --showtopo`",
+    },
+    KnownText {
+        has: &[&["-[0000:00]-"]],
+        what: "`lspci -t`, a tree without the speeds of links",
+        instead: "`sudo lspci -vv`, beside `nvidia-smi topo -m`; or `lstopo machine.xml`",
     },
     KnownText {
         has: &[&["VGA compatible controller"], &["3D controller"]],
@@ -140,7 +214,11 @@ const KNOWN: [KnownText; 21] = [
         instead: "`amd-smi topology`",
     },
     KnownText {
-        has: &[&["HSA Agents"], &["HSA System Attributes"]],
+        has: &[
+            &["HSA Agents"],
+            &["HSA System Attributes"],
+            &["Marketing Name:", "Vendor Name:"],
+        ],
         what: "`rocminfo`, which does not describe links",
         instead: "`rocm-smi --showtopo` or `amd-smi topology`",
     },
@@ -150,7 +228,27 @@ const KNOWN: [KnownText; 21] = [
         instead: "`nvidia-smi topo -m`, `rocm-smi --showtopo` or `lstopo machine.xml`",
     },
     KnownText {
-        has: &[&["nvidia.com/gpu"], &["amd.com/gpu"]],
+        has: &[&["CA 'mlx5_", "Port 1:"], &["hca_id:", "port:"]],
+        what: "`ibstat` or `ibv_devinfo`, which name network cards and no accelerators",
+        instead: "`nvidia-smi topo -m`, which has both",
+    },
+    KnownText {
+        has: &[&["xgmi_num_links"], &["xgmi_num_hops"]],
+        what: "the driver's matrix of XGMI links, which names no devices",
+        instead: "`amd-smi topology`, whose bandwidths tell the number of links",
+    },
+    KnownText {
+        has: &[&["gpurun", "Topology", "Cores"]],
+        what: "`gpurun -topo`, which has NUMA nodes and no links",
+        instead: "`rocm-smi --showtopo` or `amd-smi topology`",
+    },
+    KnownText {
+        has: &[
+            &["nvidia.com/gpu"],
+            &["amd.com/gpu"],
+            &["kubernetes.io/arch=", "Roles:"],
+            &["Allocatable:", "Capacity:"],
+        ],
         what: "a description of a Kubernetes node, which counts devices and does not describe links",
         instead: "`nvidia-smi topo -m` or `rocm-smi --showtopo`, run on the node",
     },
@@ -168,7 +266,12 @@ const KNOWN: [KnownText; 21] = [
         instead: "what the mock prints: `nvidia-smi topo -m`",
     },
     KnownText {
-        has: &[&["Machine (", "NUMANode"], &["Machine (", "Package L#"]],
+        has: &[
+            &["Machine (", "NUMANode"],
+            &["Machine (", "Package L#"],
+            // A part of it: the tree below a host bridge.
+            &["PCIBridge", "PCI "],
+        ],
         what: "`lstopo` in text form",
         instead: "its XML: `lstopo machine.xml`",
     },
