@@ -9,9 +9,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::common::command;
 use crate::field::found;
+use crate::real_data::real_data;
 
 struct AskedRow {
     text: String,
@@ -77,4 +79,40 @@ fn every_published_text_has_an_answer() {
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     assert_eq!(texts, answered);
+}
+
+/// Commands of the page of questions, each with the lines that are shown of its output.
+fn shown() -> Vec<(String, Vec<String>)> {
+    let page = fs::read_to_string(folder().join("../../../../docs/what-people-asked.md")).unwrap();
+    let blocks = page.split("\n```console\n$ mapa-bench ").skip(1);
+    let block = |block: &str| {
+        let mut lines = block.split("\n```").next().unwrap().lines();
+        let words = lines.next().unwrap().to_owned();
+        (words, lines.map(str::to_owned).collect())
+    };
+    blocks.map(block).collect()
+}
+
+#[test]
+fn the_page_of_questions_shows_what_the_program_prints() {
+    let own = folder().join("inputs");
+    let others = real_data().map(|data| data.join("field/inputs"));
+    let folders: Vec<PathBuf> = [Some(own), others].into_iter().flatten().collect();
+    let shown = shown();
+    assert_eq!(shown.len(), 20);
+    for (words, lines) in shown {
+        let text = words.split_whitespace().find(|word| word.ends_with(".txt"));
+        let text = text.unwrap_or_else(|| panic!("{words}: names no text"));
+        let Some(folder) = folders.iter().find(|folder| folder.join(text).exists()) else {
+            // Texts of others are not in the repository.
+            continue;
+        };
+        let output = command(&words).current_dir(folder).output().unwrap();
+        let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        for line in lines {
+            let start = line.trim_end_matches(" ..");
+            let is_printed = printed.lines().any(|printed| printed.starts_with(start));
+            assert!(is_printed, "{words}: expected {line}, printed {printed}");
+        }
+    }
 }
