@@ -29,8 +29,21 @@ use crate::readers::{check_size, recognise};
 pub fn read(bytes: &[u8]) -> Result<Dump, Error> {
     check_size(bytes.len())?;
     let text = error::utf8(bytes)?;
-    let plain = plain(text);
-    let text = plain.as_deref().unwrap_or(text);
+    let as_it_is = read_text(text);
+    let Err(error) = &as_it_is else {
+        return as_it_is;
+    };
+    let is_unknown = error.kind() == ErrorKind::Unknown;
+    match unescaped(text).filter(|plain| recognise(plain).is_ok()) {
+        // No reader knows the text as it is, so the error to tell is that of the output in it.
+        Some(plain) if is_unknown => read_text(&plain),
+        Some(plain) => read_text(&plain).or(as_it_is),
+        None => as_it_is,
+    }
+}
+
+/// Reads a text without escapes, with all outputs that it holds.
+fn read_text(text: &str) -> Result<Dump, Error> {
     let mut dumps: Vec<Dump> = Vec::new();
     let mut warnings = Vec::new();
     for (kind, section) in sections(text) {
@@ -79,11 +92,4 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Error> {
     }));
     dump.machine.warnings.extend(warnings);
     Ok(dump)
-}
-
-/// The output in a text that is of no known kind because its line ends and tabs are escaped.
-fn plain(text: &str) -> Option<String> {
-    let is_unknown = recognise(text).is_err_and(|error| error.kind() == ErrorKind::Unknown);
-    let plain = is_unknown.then(|| unescaped(text))??;
-    recognise(&plain).is_ok().then_some(plain)
 }

@@ -503,7 +503,13 @@ impl<'t> CellGrid<'t> {
         }
         let mut seen = HashSet::new();
         if let Some(twice) = labels.iter().find(|label| !seen.insert(**label)) {
-            let what = if *twice == labels[0] {
+            let width = labels.iter().skip(1).position(|label| label == &labels[0]);
+            let is_beside = width.is_some_and(|width| {
+                let mut tables = labels.chunks(width + 1);
+                let first = tables.next();
+                tables.all(|table| Some(table) == first)
+            });
+            let what = if is_beside {
                 "two tables stand side by side: expected one under the other, as `rocm-smi --showtopo` and \
                  `amd-smi topology` print them"
                     .to_owned()

@@ -1,4 +1,4 @@
-//! Texts whose line ends and tabs are written as `\\n` and `\\t`: logs of containers as JSON, and strings of programs.
+//! Texts whose line ends and tabs are written as `\n` and `\t`: logs of containers as JSON, and strings of programs.
 
 use serde_json::Value;
 

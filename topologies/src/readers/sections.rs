@@ -27,11 +27,13 @@ const MOST: usize = 32;
 /// The outputs of at least two kinds in one text; none of a text that has one. Each has as many lines before it as in the
 /// text, which are empty, so that errors name the right line.
 pub(crate) fn sections(text: &str) -> Vec<(Kind, String)> {
-    let amd = AMD.into_iter().filter(|kind| has(*kind, text));
-    let amd: Vec<(Kind, String)> = amd.map(|kind| (kind, text.to_owned())).collect();
+    let amd: Vec<Kind> = AMD.into_iter().filter(|kind| has(*kind, text)).collect();
     // JSON has no titles, and one output looks like another.
     if amd.len() > 1 && !amd::is_json(text) {
-        return amd;
+        return amd
+            .into_iter()
+            .map(|kind| (kind, text.to_owned()))
+            .collect();
     }
     if !recognise(text).map_or(true, |kind| BESIDE.contains(&kind)) {
         return Vec::new();

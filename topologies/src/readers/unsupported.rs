@@ -99,7 +99,7 @@ const KNOWN: [KnownText; 31] = [
     },
     KnownText {
         has: &[&["P2P=", "Latency", "Matrix (us)"]],
-        what: "the latencies of p2pBandwidthLatencyTest, which do not describe links",
+        what: "the latency matrix of p2pBandwidthLatencyTest, which does not describe links",
         instead: "`nvidia-smi topo -m` for the machine",
     },
     // Its matrices have the title of those of rocm-bandwidth-test.
