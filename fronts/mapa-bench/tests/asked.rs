@@ -2,10 +2,10 @@
 //! read the texts.
 //!
 //! `field/inputs` has the texts: the output of tools without the words around it, cut to what matters, written anew in the
-//! tool's form. Numbers that name a machine or its owner are replaced. `field/asked.tsv` has a row for each answer: the
-//! text, where it is from, what it is and what is right, the command with `FILE` for the text, where to look (a place in
-//! the JSON object, or a line that begins with `error` or `warning`), what stands there, and whether MAPA had it right at
-//! `first` and has it right `now`.
+//! tool's form. Numbers that name a machine or its owner are replaced. `field/asked.tsv` has a row for each answer. Its
+//! columns are the text, where it is from, what it is and what is right, and the command with `FILE` for the text; then
+//! where to look (a place in the JSON object, or a line that begins with `error` or `warning`) and what stands there; then
+//! whether MAPA had it right at `first`, and whether it has it right `now`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -95,9 +95,9 @@ fn shown() -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn the_page_of_questions_shows_what_the_program_prints() {
-    let own = folder().join("inputs");
+    let inputs = folder().join("inputs");
     let others = real_data().map(|data| data.join("field/inputs"));
-    let folders: Vec<PathBuf> = [Some(own), others].into_iter().flatten().collect();
+    let folders: Vec<PathBuf> = [Some(inputs), others].into_iter().flatten().collect();
     let shown = shown();
     assert_eq!(shown.len(), 20);
     for (words, lines) in shown {
