@@ -437,14 +437,20 @@ pub fn demands() -> impl Strategy<Value = Demand> {
         1 => Just(Want::Nic),
     ];
     let memory = prop_oneof![2 => Just(0), 2 => 1u64..4];
-    (want, any::<bool>(), memory, 0u32..3, 0u32..2, 0u16..2).prop_map(
-        |(want, shared, gib, warps, pcie, role)| {
+    let nics = prop_oneof![
+        4 => Just((0, LinkClass::None)),
+        1 => (1u8..3, prop_oneof![Just(LinkClass::Pix), Just(LinkClass::Phb), Just(LinkClass::Sys)]),
+    ];
+    (want, any::<bool>(), memory, 0u32..3, 0u32..2, 0u16..2, nics).prop_map(
+        |(want, shared, gib, warps, pcie, role, (nics, nic_within))| {
             let demand = Demand {
                 want,
                 memory_bytes: gib << 30,
                 warps,
                 pcie_mb_s: 1000 * pcie,
                 role,
+                nics,
+                nic_within,
                 ..Demand::default()
             };
             if shared { demand.shared() } else { demand }

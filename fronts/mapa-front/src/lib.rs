@@ -42,7 +42,7 @@ pub use machine::{Loaded, MachineSpec, P2p};
 pub use model::{Kind, Model, ModelChoice, Packing, choose_model};
 pub use names::{ExecutionSpec, ModelSpec, Named, Names, PolicySpec, SchedulerSpec};
 pub use notes::{notes, withheld};
-pub use request::{DeviceName, JobSpec, Like};
+pub use request::{DeviceName, JobSpec, Like, NicFor};
 #[cfg(feature = "schema")]
 pub use schema::{ANSWERS, AnswerSchema};
 #[cfg(feature = "sim")]

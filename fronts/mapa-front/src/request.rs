@@ -53,6 +53,15 @@ pub struct JobSpec {
     /// Warps that each rank has in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warps: Option<u32>,
+    /// How many network cards must be near: see `nic_within` and `nic_for`. Jobs and ranks may share a card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nics: Option<u8>,
+    /// How near these must be, the worst class of path: `pix` (the default), `pxb`, `phb`, `node` or `sys`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nic_within: Option<String>,
+    /// Of which devices: of each (`gpu`, the default), or of that of rank 0 (`job`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nic_for: Option<NicFor>,
     /// Devices that the job must get.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub must_include: Vec<DeviceName>,
@@ -144,6 +153,9 @@ impl Default for JobSpec {
             shared: false,
             pcie_traffic: None,
             warps: None,
+            nics: None,
+            nic_within: None,
+            nic_for: None,
             must_include: Vec::new(),
             avoid: Vec::new(),
             min_link: None,
@@ -151,6 +163,33 @@ impl Default for JobSpec {
             like: None,
             max_nodes: None,
             limit: None,
+        }
+    }
+}
+
+/// Which devices of a job network cards must be near.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum NicFor {
+    /// Each.
+    #[default]
+    Gpu,
+    /// That of rank 0, which speaks for the job.
+    Job,
+}
+
+impl FromStr for NicFor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "gpu" => Ok(Self::Gpu),
+            "job" => Ok(Self::Job),
+            _ => Err(Error::at(
+                format_args!("nic_for={text}"),
+                "expected gpu or job",
+            )),
         }
     }
 }
@@ -206,7 +245,15 @@ impl JobSpec {
     /// request contradicts itself.
     pub fn request(&self, job: &Job, graph: &HardwareGraph) -> Result<Request, Error> {
         let demand = demand(self, graph)?;
-        let mut request = Request::new(job.pattern.clone().each(demand))
+        let mut pattern = job.pattern.clone().each(demand);
+        if let Some((nics, within)) = self.nics(graph)? {
+            let near = demand.near_nics(nics, within);
+            pattern = match self.nic_for.unwrap_or_default() {
+                NicFor::Gpu => pattern.each(near),
+                NicFor::Job => pattern.with_demand(0, near),
+            };
+        }
+        let mut request = Request::new(pattern)
             .sensitive(job.sensitivity(self.sensitive))
             .must_include(devices(&self.must_include, graph)?)
             .avoid(devices(&self.avoid, graph)?)
@@ -223,6 +270,39 @@ impl JobSpec {
         // Contradictions between keys show now that all are there.
         request.check(graph)?;
         Ok(request)
+    }
+
+    /// How many network cards must be near, and how near.
+    ///
+    /// # Errors
+    /// A class that is no path through the host; a machine without cards on record; what qualifies cards, without a number of
+    /// them.
+    fn nics(&self, graph: &HardwareGraph) -> Result<Option<(u8, LinkClass)>, Error> {
+        let Some(nics) = self.nics.filter(|nics| *nics > 0) else {
+            if self.nic_within.is_some() || self.nic_for.is_some() {
+                return Err(Error::malformed(
+                    "--nic-within and --nic-for are about --nics: expected --nics 1, or none of them",
+                ));
+            }
+            return Ok(None);
+        };
+        let within = match self.nic_within.as_deref() {
+            None => LinkClass::Pix,
+            Some(word) => min_link(Some(word))?,
+        };
+        if !within.is_host() {
+            return Err(Error::malformed(format_args!(
+                "--nic-within {within}: expected the class of a path through the host: pix, pxb, phb, node or sys"
+            )));
+        }
+        // Without cards on record every demand would be infeasible, which would hide the cause.
+        if graph.devices().iter().all(|device| device.nics.is_empty()) {
+            return Err(Error::malformed(
+                "--nics: the machine's description has no network cards: expected one that has, such as the whole of \
+                 `nvidia-smi topo -m`, or lstopo's XML",
+            ));
+        }
+        Ok(Some((nics, within)))
     }
 }
 

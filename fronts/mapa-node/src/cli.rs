@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use mapa_front::shell::{CommandGroup, Shell};
-use mapa_front::{DeviceName, JobSpec, Like, MachineSpec, ModelSpec, PolicySpec};
+use mapa_front::{DeviceName, JobSpec, Like, MachineSpec, ModelSpec, NicFor, PolicySpec};
 use mapa_live::Live;
 
 use crate::error::Error;
@@ -154,7 +154,7 @@ pub(crate) struct RunArgs {
     /// Bytes that each rank of a training job sends in a step, such as tp=2e9,pp=1e8.
     #[arg(long, value_name = "BYTES")]
     pub bytes: Option<String>,
-    /// Whether the job's speed depends on its links [default: unknown].
+    /// Whether the job's speed depends on its links [default: true].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub sensitive: Option<bool>,
     /// Give each rank a MIG instance of this profile, not a whole device.
@@ -182,6 +182,15 @@ pub(crate) struct RunArgs {
     /// product].
     #[arg(long, value_name = "WHICH")]
     pub like: Option<Like>,
+    /// Network cards that must be near each GPU. Jobs and ranks may share a card.
+    #[arg(long, hide_short_help = true, value_name = "N")]
+    pub nics: Option<u8>,
+    /// How near these must be, the worst class of path: pix, pxb, phb, node, sys [default: pix].
+    #[arg(long, hide_short_help = true, value_name = "LINK")]
+    pub nic_within: Option<String>,
+    /// Whether cards must be near each GPU, or near that of rank 0 [default: gpu].
+    #[arg(long, hide_short_help = true, value_name = "gpu|job")]
+    pub nic_for: Option<NicFor>,
     /// Stop the search after this many nodes.
     #[arg(long, hide_short_help = true, value_name = "N")]
     pub max_nodes: Option<u64>,
@@ -238,6 +247,9 @@ impl RunArgs {
             avoid: DeviceName::of_texts(&self.avoid),
             min_link: self.min_link.clone(),
             like: self.like,
+            nics: self.nics,
+            nic_within: self.nic_within.clone(),
+            nic_for: self.nic_for,
             same_numa: self.same_numa,
             max_nodes: self.max_nodes,
             ..JobSpec::default()

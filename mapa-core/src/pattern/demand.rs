@@ -1,5 +1,6 @@
 //! What a rank needs of its device.
 
+use crate::ids::LinkClass;
 use crate::mig;
 use crate::topology::{Device, DeviceId, DeviceSet, HardwareGraph, Unit};
 
@@ -43,6 +44,24 @@ pub struct Demand {
     pub pcie_mb_s: u32,
     /// Ranks of different roles are never swapped.
     pub role: u16,
+    /// How many network cards must be near the device. Cards are not allocated: ranks and jobs may share one.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub nics: u8,
+    /// How near: the worst class of path to such a card.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_no_class"))]
+    pub nic_within: LinkClass,
+}
+
+// The signatures are serde's.
+#[cfg(feature = "serde")]
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u8) -> bool {
+    *count == 0
+}
+
+#[cfg(feature = "serde")]
+fn is_no_class(class: &LinkClass) -> bool {
+    *class == LinkClass::None
 }
 
 /// The kind of vertex that a rank wants.
@@ -191,8 +210,39 @@ impl Demand {
         Self { role, ..self }
     }
 
-    /// Whether a vertex is of the kind that the demand wants, and is large enough for it when
-    /// idle.
+    /// The demand for a device with so many network cards at most this far away: [`LinkClass::Pix`] for cards below one
+    /// PCIe switch. Cards are not allocated: ranks and jobs may share one.
+    ///
+    /// # Examples
+    /// ```
+    /// use mapa_core::{Demand, Fabric, FabricNode, LinkClass, NodeKind, Pattern, Policy, Request, auto};
+    ///
+    /// let mut fabric = Fabric::new();
+    /// let ids = [0, 1, 2].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+    /// let card = fabric.add(FabricNode { name: "NIC0".to_owned(), kind: NodeKind::Nic })?;
+    /// for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+    ///     fabric.link(ids[a], ids[b], LinkClass::Node, 31.5)?;
+    /// }
+    /// for (id, class) in ids.into_iter().zip([LinkClass::Sys, LinkClass::Pix, LinkClass::Pxb]) {
+    ///     fabric.link(id, card, class, 31.5)?;
+    /// }
+    /// let graph = fabric.lower()?;
+    /// let job = Pattern::ring(2).each(Demand::whole().near_nics(1, LinkClass::Pxb));
+    /// let decision = auto().decide(&Request::new(job), &graph.with_free(&graph.all()))?;
+    /// assert_eq!(decision.placement().set(), [1, 2].into());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn near_nics(self, nics: u8, nic_within: LinkClass) -> Self {
+        Self {
+            nics,
+            nic_within,
+            ..self
+        }
+    }
+
+    /// Whether a vertex is of the kind that the demand wants, large enough for it when idle, and near enough to network
+    /// cards.
     #[must_use]
     pub fn fits(&self, device: &Device) -> bool {
         let kind = match (self.want, device.unit) {
@@ -205,10 +255,12 @@ impl Demand {
             (Want::Numa, Unit::Numa) | (Want::Nic, Unit::Nic) => true,
             _ => false,
         };
-        kind && (self.memory_bytes == 0
-            || device
-                .memory_bytes
-                .is_some_and(|memory_bytes| memory_bytes >= self.memory_bytes))
+        let is_near = self.nics == 0 || device.nics_within(self.nic_within) >= self.nics.into();
+        kind && is_near
+            && (self.memory_bytes == 0
+                || device
+                    .memory_bytes
+                    .is_some_and(|memory_bytes| memory_bytes >= self.memory_bytes))
     }
 
     /// Whether other ranks may be on the vertex too.
@@ -225,7 +277,7 @@ impl HardwareGraph {
     /// O(V) for V vertices; O(m / 64) for m whole devices if the demand is for any whole device.
     #[must_use]
     pub fn candidates(&self, demand: &Demand) -> DeviceSet {
-        if demand.want == Want::Whole && demand.memory_bytes == 0 {
+        if demand.want == Want::Whole && demand.memory_bytes == 0 && demand.nics == 0 {
             return self.wholes();
         }
         let ids = (0..self.len() as u32).map(DeviceId);

@@ -1,8 +1,10 @@
 //! Vertices of a machine: devices, the instances into which they can be partitioned, parts of the
 //! host.
 
+use std::sync::Arc;
+
 use super::link::Link;
-use crate::ids::{DeviceId, PortId};
+use crate::ids::{DeviceId, LinkClass, PortId};
 use crate::mig;
 
 /// What a vertex of the [`HardwareGraph`](super::HardwareGraph) is.
@@ -63,9 +65,20 @@ pub struct Device {
     pub size: Option<mig::Size>,
     /// The host bridge through which the device reaches the host; none for the host's own parts.
     pub port: Option<PortId>,
+    /// The class of the path to each network card, the closest first; an instance has those of its device.
+    pub nics: Arc<[LinkClass]>,
 }
 
 impl Device {
+    /// How many network cards are at most this far away.
+    ///
+    /// # Complexity
+    /// O(c) for c cards.
+    #[must_use]
+    pub fn nics_within(&self, class: LinkClass) -> usize {
+        self.nics.iter().take_while(|nic| **nic >= class).count()
+    }
+
     /// A part of the host.
     pub(super) fn host(name: String, unit: Unit, numa: Option<u32>) -> Self {
         Self {
@@ -81,6 +94,7 @@ impl Device {
             parent: DeviceId::default(),
             size: None,
             port: None,
+            nics: Arc::default(),
         }
     }
 
@@ -91,6 +105,7 @@ impl Device {
             memory_bytes: Some(profile.memory_bytes),
             parent: DeviceId(id as u32),
             size: Some(profile.size),
+            nics: Arc::clone(&self.nics),
             ..Self::host(
                 format!("{}/{}", self.name, model.print_instance(instance)),
                 Unit::Slice(instance),

@@ -1,6 +1,7 @@
 //! Lowering a fabric to the graph that the engine runs on, with what joins every two devices.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef;
@@ -56,7 +57,11 @@ impl Fabric {
         if self.devices.is_empty() {
             return Err(ErrorKind::NoDevices.into());
         }
+        let nics = self.nics()?;
         let mut anchors = self.anchors(with_host)?;
+        for (anchor, nics) in anchors.list.iter_mut().zip(nics) {
+            anchor.device.nics = nics.into();
+        }
         anchors.join_by_tree();
         let position: BTreeMap<NodeIndex, usize> = anchors
             .list
@@ -108,6 +113,38 @@ impl Fabric {
         }
         anchors.join_numa_nodes();
         HardwareGraph::new(anchors, self)
+    }
+
+    /// For each device the class of the path to each network card, the closest first; nothing without cards.
+    fn nics(&self) -> Result<Vec<Vec<LinkClass>>, Error> {
+        let is_nic = |id: NodeIndex| self.graph[id].kind == NodeKind::Nic;
+        if !self.graph.node_indices().any(is_nic) {
+            return Ok(Vec::new());
+        }
+        let mut anchors = self.anchors(true)?;
+        anchors.join_by_tree();
+        let mut found = Vec::with_capacity(anchors.devices);
+        for a in 0..anchors.devices {
+            let device = anchors.list[a].node;
+            let mut near = Vec::new();
+            for b in anchors.devices..anchors.list.len() {
+                let Some(nic) = anchors.list[b].node.filter(|&id| is_nic(id)) else {
+                    continue;
+                };
+                // A path that the description states comes before that of the tree.
+                let stated = device
+                    .and_then(|device| self.graph.find_edge(device, nic))
+                    .and_then(|wire| match self.graph[wire] {
+                        FabricWire::Link(link) if link.class.is_host() => Some(link.class),
+                        _ => None,
+                    });
+                near.push(stated.unwrap_or(anchors.pair_mut(a, b).host.class));
+            }
+            near.retain(|class| *class > LinkClass::None);
+            near.sort_unstable_by(|a, b| b.cmp(a));
+            found.push(near);
+        }
+        Ok(found)
     }
 
     /// The devices and, on request, the host's own parts, each with its way up.
@@ -211,6 +248,7 @@ impl Fabric {
             parent: DeviceId::default(),
             size: info.mig.map(|model| model.size()),
             port: None,
+            nics: Arc::default(),
         })
     }
 

@@ -224,6 +224,7 @@ pub(super) fn twins(
         (x.memory_bytes, x.numa, x.port, x.switch_port)
             == (y.memory_bytes, y.numa, y.port, y.switch_port)
             && x.product == y.product
+            && x.nics == y.nics
             && models[a] == models[b]
             && facts_alike(a, b)
             && (0..devices.len())

@@ -82,16 +82,15 @@ impl<'a, 'd> PlanSearch<'a, 'd> {
         search
     }
 
-    /// The jobs of a machine that can move: on whole devices, not shared and not pinned.
+    /// The jobs of a machine that can move: on whole devices, not shared, not beside network cards and not pinned.
     fn movable(&self, machine: usize) -> Vec<MovableJob<'a>> {
         let allocator = &self.machines[machine];
         let stays = |lease: &Lease| self.conditions.pinned.contains(&(allocator.id(), lease.id));
         let on_wholes = |lease: &Lease| {
-            let wanted = lease
-                .pattern
-                .demands()
-                .iter()
-                .all(|d| d.want == Want::Whole && d.sharing == Sharing::Exclusive);
+            let wanted =
+                lease.pattern.demands().iter().all(|d| {
+                    d.want == Want::Whole && d.sharing == Sharing::Exclusive && d.nics == 0
+                });
             wanted && lease.placement.iter().all(|id| id.0 < DeviceMask::BITS)
         };
         let job = |lease: &'a Lease| {

@@ -58,7 +58,8 @@ pub(crate) struct AllocateArgs {
     /// Answer a stream of requests from a file or `-`, one JSON object per line (see below).
     #[arg(long, value_name = "FILE|-", conflicts_with_all = [
         "gpus", "pattern", "bytes", "policy", "sensitive", "explain", "scores", "top", "limit", "busy", "must_include", "avoid",
-        "min_link", "same_numa", "like", "max_nodes", "model", "preserved", "slice", "memory", "shared", "pcie_traffic", "warps",
+        "min_link", "same_numa", "like", "max_nodes", "model", "preserved", "slice", "memory", "shared", "pcie_traffic", "warps", "nics",
+        "nic_within", "nic_for",
         "svg",
     ])]
     pub(crate) batch: Option<String>,

@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use mapa_front::{DeviceName, JobSpec, Like, names};
+use mapa_front::{DeviceName, JobSpec, Like, NicFor, names};
 use mapa_front::{ModelSpec, PolicySpec};
 
 use crate::names::NAMES;
@@ -48,6 +48,15 @@ pub(crate) struct UseArgs {
     /// Warps that each rank has in flight, for policies that go by them.
     #[arg(long, hide_short_help = true, value_name = "N", help_heading = USE)]
     pub(crate) warps: Option<u32>,
+    /// Network cards that must be near each GPU. Jobs and ranks may share a card.
+    #[arg(long, value_name = "N", help_heading = USE)]
+    pub(crate) nics: Option<u8>,
+    /// How near these must be, the worst class of path: pix, pxb, phb, node, sys [default: pix].
+    #[arg(long, hide_short_help = true, value_name = "LINK", help_heading = USE)]
+    pub(crate) nic_within: Option<String>,
+    /// Whether cards must be near each GPU, or near that of rank 0 [default: gpu].
+    #[arg(long, hide_short_help = true, value_name = "gpu|job", help_heading = USE)]
+    pub(crate) nic_for: Option<NicFor>,
 }
 
 const USE: &str = "What each rank uses";
@@ -149,6 +158,9 @@ pub(crate) fn job_spec(
         shared: uses.shared,
         pcie_traffic: uses.pcie_traffic,
         warps: uses.warps,
+        nics: uses.nics,
+        nic_within: uses.nic_within.clone(),
+        nic_for: uses.nic_for,
         must_include: DeviceName::of_texts(&constraints.must_include),
         avoid: DeviceName::of_texts(&constraints.avoid),
         min_link: constraints.min_link.clone(),

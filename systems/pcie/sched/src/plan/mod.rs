@@ -581,7 +581,8 @@ fn size_of(job: &Job) -> Option<Size> {
         sensitivity: request.sensitivity,
         ..Request::new(request.pattern.clone())
     };
-    let is_plain = plain == *request && !demand.is_shared() && demand.memory_bytes == 0;
+    let is_plain =
+        plain == *request && !demand.is_shared() && demand.memory_bytes == 0 && demand.nics == 0;
     match demand.want {
         Want::Slice(size) if is_plain => Some(size),
         _ => None,
