@@ -83,7 +83,7 @@ impl Dump {
     /// let mut dump = mapa_topologies::read(b"\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\tX\n")?;
     /// dump.name_products("NVIDIA GeForce RTX 3090")?;
     /// let machine = dump.into_machine()?;
-    /// assert_eq!(mapa_topologies::link_generation(&machine), Some("NVLink 3"));
+    /// assert_eq!(mapa_topologies::link_generation(&machine), Some("NVLink 3, bridge"));
     /// # Ok::<(), mapa_topologies::Error>(())
     /// ```
     ///

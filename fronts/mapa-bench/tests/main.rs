@@ -11,6 +11,7 @@ mod instances;
 mod live;
 mod measured;
 mod mig;
+mod nics;
 mod pages;
 mod parallel;
 mod pattern_file;

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::error::Error;
 use crate::matching::SearchStats;
+use crate::pattern::Demand;
 use crate::request::Request;
 use crate::topology::HardwareGraph;
 use crate::view::View;
@@ -166,7 +167,10 @@ pub(super) fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> 
         .iter()
         .position(|demand| graph.candidates(demand).is_empty())
     {
-        Some(Reason::NothingFits { rank })
+        Some(
+            no_card_near(&request.pattern.demands()[rank], graph)
+                .unwrap_or(Reason::NothingFits { rank }),
+        )
     } else if candidates.len() < wanted && !request.pattern.may_share() {
         Some(Reason::TooFewDevices {
             wanted,
@@ -183,6 +187,29 @@ pub(super) fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> 
     } else {
         None
     }
+}
+
+/// That only network cards near enough are missing, and how near they are.
+fn no_card_near(demand: &Demand, graph: &HardwareGraph) -> Option<Reason> {
+    let others = graph.candidates(&Demand { nics: 0, ..*demand });
+    if demand.nics == 0 || others.is_empty() {
+        return None;
+    }
+    let last = usize::from(demand.nics) - 1;
+    let near = others
+        .iter()
+        .filter_map(|id| graph.device(id).nics.get(last));
+    let found = near.max().map_or("none has so many".to_owned(), |class| {
+        format!("the closest has them at {class}")
+    });
+    let cards = if demand.nics == 1 { "card" } else { "cards" };
+    Some(Reason::Rule(
+        format!(
+            "a device with {} network {cards} at {} or closer: {found}",
+            demand.nics, demand.nic_within
+        )
+        .into(),
+    ))
 }
 
 pub(super) fn in_use(request: &Request, view: &View<'_>) -> Reason {

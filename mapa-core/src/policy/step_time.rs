@@ -47,7 +47,7 @@ use crate::topology::{DeviceId, DeviceSet};
 /// # }
 /// # let graph = fabric.lower()?;
 /// // 0-3 and 1-2 are joined by 100 GB/s, all others by 25.
-/// let job = "tp=2,pp=2".parse::<Parallelism>()?.with_bytes_of("tp=2e9")?;
+/// let job = "tp=2,pp=2".parse::<Parallelism>()?.with_bytes_of("tp=2e9,pp=1e9")?;
 /// let free = graph.all();
 /// let decision = min_step_time(&job, Rates::NOMINAL).decide(&Request::new(job.pattern()), &graph.with_free(&free)).unwrap();
 /// assert_eq!(decision.placement().iter().map(|id| id.0).collect::<Vec<_>>(), [0, 3, 1, 2]);

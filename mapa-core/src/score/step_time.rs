@@ -54,10 +54,10 @@ const GB: f64 = 1e9;
 ///         fabric.link(*a, *b, LinkClass::Direct(1), 25.0)?;
 ///     }
 /// }
-/// let job: Parallelism = "tp=2,pp=2".parse()?;
+/// let job = "tp=2,pp=2".parse::<Parallelism>()?.with_bytes_of("tp=1e9,pp=5e8")?;
 /// let model = StepTime::new(&job, Rates::NOMINAL);
-/// // 1 GB over 25 GB/s in either dimension.
-/// assert_eq!(model.seconds(&fabric.lower()?, &[0, 1, 2, 3].map(DeviceId)), Some(0.04 + 0.04));
+/// // 1 GB and half of it over 25 GB/s.
+/// assert_eq!(model.seconds(&fabric.lower()?, &[0, 1, 2, 3].map(DeviceId)), Some(0.04 + 0.02));
 /// # Ok::<(), mapa_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
