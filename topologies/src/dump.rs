@@ -88,7 +88,7 @@ impl Dump {
     /// ```
     ///
     /// # Errors
-    /// A name that is none of [`products`].
+    /// The name is not one of [`products`].
     pub fn name_products(&mut self, name: &str) -> Result<(), Error> {
         if products::product(name).is_none() {
             return Err(Error::new(format!(

@@ -1,4 +1,4 @@
-//! Links that a device has and that are not up: it carries less than its like, and whoever looks for a fault wants to know.
+//! Links that a device has and that are not up: the device carries less than others of its product.
 
 use std::collections::BTreeMap;
 

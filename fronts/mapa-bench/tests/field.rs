@@ -82,7 +82,7 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
         "/bandwidth_gbps",
         "150.0",
     ),
-    // Half of what 16 lanes carry, which the text does not tell.
+    // Half of the rate of 16 lanes: the text has no width of slots.
     (
         "B02",
         "allocate --machine FILE --gpus 2 --pcie-gbps 31.5",

@@ -21,14 +21,14 @@ fn a_job_gets_devices_near_network_cards() {
     let chosen = |words: &str| {
         folder.answer(&format!("allocate --machine {file} --gpus {words}"))["devices"].clone()
     };
-    assert_eq!(chosen("2"), json!([0, 1]), "nobody asks for a card");
+    assert_eq!(chosen("2"), json!([0, 1]), "no card is requested");
     assert_eq!(chosen("1 --nics 1"), json!([2]));
     assert_eq!(chosen("2 --nics 1 --nic-within pxb"), json!([2, 3]));
     let with_card = chosen("3 --nics 1 --nic-for job");
     assert_eq!(
         with_card[0],
         json!(2),
-        "rank 0 is beside the card: {with_card}"
+        "rank 0 is near the card: {with_card}"
     );
     for policy in [
         "lowest-id",
@@ -56,10 +56,12 @@ fn cards_in_use_and_cards_that_are_not_there_are_two_answers() {
         refused("1 --nics 2"),
         (
             json!("infeasible"),
-            json!("not met: a device with 2 network cards at pix or closer: none has so many")
+            json!(
+                "not met: a device with 2 network cards at pix or closer: no device has that many"
+            )
         )
     );
-    insta::assert_snapshot!(error("allocate --machine dgx-1v --gpus 2 --nics 1"), @"");
-    insta::assert_snapshot!(error(&format!("allocate --machine {file} --gpus 2 --nics 1 --nic-within nv2")), @"");
-    insta::assert_snapshot!(error(&format!("allocate --machine {file} --gpus 2 --nic-within pix")), @"");
+    insta::assert_snapshot!(error("allocate --machine dgx-1v --gpus 2 --nics 1"), @"error: --nics: the machine's description has no network cards: expected one that has, such as the whole of `nvidia-smi topo -m`, or lstopo's XML");
+    insta::assert_snapshot!(error(&format!("allocate --machine {file} --gpus 2 --nics 1 --nic-within nv2")), @"error: --nic-within nv2: expected the class of a path through the host: pix, pxb, phb, node or sys");
+    insta::assert_snapshot!(error(&format!("allocate --machine {file} --gpus 2 --nic-within pix")), @"error: --nic-within and --nic-for are about --nics: expected --nics 1, or none of them");
 }

@@ -25,7 +25,7 @@ pub struct Job {
     pub ranks: usize,
     /// The degrees of parallelism, if the job was described by these.
     pub parallel: Option<Parallelism>,
-    /// What was assumed of the bytes of a training job.
+    /// A note on the bytes of a training job that were assumed.
     pub assumed: Option<String>,
     /// The contents of the pattern file, if the job was described by one.
     #[cfg(feature = "patterns")]
@@ -314,7 +314,7 @@ pub fn job(
 
 /// A note on the dimensions in which ranks communicate and whose bytes the request does not give.
 fn assumed_bytes(job: Parallelism, bytes: Option<&str>) -> Result<Option<String>, Error> {
-    // What still has a number of bytes that no user gives is not named.
+    // A dimension that keeps this number, which no user gives, is not named.
     const PROBE: f64 = 0.123_456_789;
     let probe = Dimension::ALL
         .into_iter()

@@ -59,7 +59,7 @@ pub struct JobSpec {
     /// How near these must be, the worst class of path: `pix` (the default), `pxb`, `phb`, `node` or `sys`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nic_within: Option<String>,
-    /// Of which devices: of each (`gpu`, the default), or of that of rank 0 (`job`).
+    /// The devices that they must be near: each (`gpu`, the default), or that of rank 0 (`job`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nic_for: Option<NicFor>,
     /// Devices that the job must get.
@@ -172,10 +172,10 @@ impl Default for JobSpec {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum NicFor {
-    /// Each.
+    /// Each device.
     #[default]
     Gpu,
-    /// That of rank 0, which speaks for the job.
+    /// The device of rank 0 alone.
     Job,
 }
 
@@ -286,13 +286,11 @@ impl JobSpec {
             }
             return Ok(None);
         };
-        let within = match self.nic_within.as_deref() {
-            None => LinkClass::Pix,
-            Some(word) => min_link(Some(word))?,
-        };
+        let word = self.nic_within.as_deref().unwrap_or("pix");
+        let within = min_link(Some(word))?;
         if !within.is_host() {
             return Err(Error::malformed(format_args!(
-                "--nic-within {within}: expected the class of a path through the host: pix, pxb, phb, node or sys"
+                "--nic-within {word}: expected the class of a path through the host: pix, pxb, phb, node or sys"
             )));
         }
         // Without cards on record every demand would be infeasible, which would hide the cause.

@@ -210,7 +210,7 @@ impl Demand {
         Self { role, ..self }
     }
 
-    /// The demand for a device with so many network cards at most this far away: [`LinkClass::Pix`] for cards below one
+    /// The demand for a device with `nics` network cards at most this far away: [`LinkClass::Pix`] for cards below one
     /// PCIe switch. Cards are not allocated: ranks and jobs may share one.
     ///
     /// # Examples

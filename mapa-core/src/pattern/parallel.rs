@@ -380,7 +380,7 @@ mod tests {
             Dimension::ALL.map(|dimension| told.bytes(dimension)),
             [2e9, 3e7, 5e8, 2e8, 2e9, 1e8]
         );
-        // What is not named keeps its share of the largest that is.
+        // A dimension without bytes of its own keeps its share of the largest given.
         let part = job("tp=2,pp=2,dp=2").with_bytes_of("tp=4e9").unwrap();
         assert_eq!(part.to_string(), "tp=2,pp=2,dp=2");
         assert_eq!(

@@ -80,8 +80,8 @@ pub fn preserve_released() -> impl Policy + Clone {
     )
 }
 
-/// Whether the job is placed by its effective bandwidth: it is bandwidth-sensitive and has links. One whose ranks do not
-/// communicate has none, unless somebody says that it is sensitive.
+/// Whether the job is placed by its effective bandwidth: it is bandwidth-sensitive and has links. A job
+/// whose ranks do not communicate has none, unless it is declared sensitive.
 pub(super) fn is_sensitive(request: &Request) -> bool {
     let pattern = &request.pattern;
     match request.sensitivity {

@@ -199,9 +199,11 @@ fn no_card_near(demand: &Demand, graph: &HardwareGraph) -> Option<Reason> {
     let near = others
         .iter()
         .filter_map(|id| graph.device(id).nics.get(last));
-    let found = near.max().map_or("none has so many".to_owned(), |class| {
-        format!("the closest has them at {class}")
-    });
+    let found = near
+        .max()
+        .map_or("no device has that many".to_owned(), |class| {
+            format!("the closest has them at {class}")
+        });
     let cards = if demand.nics == 1 { "card" } else { "cards" };
     Some(Reason::Rule(
         format!(

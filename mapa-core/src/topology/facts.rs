@@ -46,9 +46,9 @@ pub enum HostRates {
     /// The machine's description has it.
     #[default]
     Told,
-    /// By the products of devices: each slot counts as having all lanes of its product.
+    /// It follows from the products of devices: each slot counts as having all lanes of its product.
     OfProducts,
-    /// Nothing tells it.
+    /// It is a default.
     Assumed,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct FabricFacts {
     pub(super) slots: BTreeMap<u32, f64>,
     /// By device, the cores near it, as its description prints them.
     pub(super) cores: BTreeMap<u32, String>,
-    /// What one direct link was assumed to carry, GB/s per direction, where nothing tells.
+    /// The assumed rate of one direct link, GB/s per direction, if the description has none.
     pub(super) assumed_link_gbps: Option<f64>,
     /// How the bandwidth of paths through the host is known.
     pub(super) host_rates: HostRates,

@@ -172,8 +172,7 @@ impl Fabric {
         self.facts.generation = generation.map(Into::into);
     }
 
-    /// States that nothing tells the rate of the direct links, so that each was assumed to carry this many GB/s per
-    /// direction; or with `None`, that they are told.
+    /// States that the rate of the direct links was assumed, GB/s per direction of each; `None` if the description has it.
     pub fn assume_link_gbps(&mut self, gbps: Option<f64>) {
         self.facts.assumed_link_gbps = gbps;
     }
@@ -229,7 +228,7 @@ impl HardwareGraph {
         self.fabric().facts.peer(whole(a), whole(b))
     }
 
-    /// What each direct link was assumed to carry, GB/s per direction; none if its rate is told.
+    /// The assumed rate of each direct link, GB/s per direction; `None` if the description has the rate.
     #[must_use]
     pub fn assumed_link_gbps(&self) -> Option<f64> {
         self.fabric().facts.assumed_link_gbps

@@ -115,7 +115,7 @@ impl Fabric {
         HardwareGraph::new(anchors, self)
     }
 
-    /// For each device the class of the path to each network card, the closest first; nothing without cards.
+    /// The class of the path from each device to each network card, the closest first; empty if there are no cards.
     fn nics(&self) -> Result<Vec<Vec<LinkClass>>, Error> {
         let is_nic = |id: NodeIndex| self.graph[id].kind == NodeKind::Nic;
         if !self.graph.node_indices().any(is_nic) {

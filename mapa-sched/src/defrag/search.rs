@@ -82,7 +82,7 @@ impl<'a, 'd> PlanSearch<'a, 'd> {
         search
     }
 
-    /// The jobs of a machine that can move: on whole devices, not shared, not beside network cards and not pinned.
+    /// The jobs of a machine that can move: on whole devices, neither shared nor pinned nor near a network card.
     fn movable(&self, machine: usize) -> Vec<MovableJob<'a>> {
         let allocator = &self.machines[machine];
         let stays = |lease: &Lease| self.conditions.pinned.contains(&(allocator.id(), lease.id));

@@ -28,10 +28,11 @@ pub struct Bandwidth {
     pub bandwidth_model: String,
     /// Whether the model holds for placements like this one; not where links count at an assumed rate.
     pub bandwidth_in_domain: bool,
-    /// What each direct link between the devices was assumed to carry, GB/s per direction, where nothing tells.
+    /// The assumed rate of each direct link between the devices, GB/s per direction; absent if the description has the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_link_gbps: Option<f64>,
-    /// What each path through the host between the devices was assumed to carry, GB/s per direction, where nothing tells.
+    /// The assumed rate of each path through the host between the devices, GB/s per direction; absent if the description has
+    /// the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_host_gbps: Option<f64>,
     /// If the model is one of what is expected: nine of ten measurements are above this, GB/s.
@@ -164,7 +165,7 @@ impl Bandwidth {
     }
 }
 
-/// What the slowest path through the host between two of these devices carries, GB/s per direction; none if direct links
+/// The rate of the slowest path through the host between two of these devices, GB/s per direction; `None` if direct links
 /// join all.
 fn slowest_host_path(graph: &HardwareGraph, devices: &DeviceSet) -> Option<f64> {
     let pairs = devices.iter().flat_map(|a| {

@@ -194,7 +194,7 @@ fn file(setting: &StreamSetting, seed: u64) -> Result<Vec<StreamTrial>, Error> {
     let mut untold = told.clone();
     for job in &mut untold.jobs {
         job.job.request.sensitivity = Sensitivity::Unknown;
-        // What a job gains by links does not change because nobody tells it. Those of the paper's networks are known by
+        // The gain of a job by links is the same if its request does not state it. Those of the paper's networks are known by
         // name; the others are insensitive.
         let [_, other] = Job::LINK_RATIOS;
         job.job.link_ratio = Some(other);
