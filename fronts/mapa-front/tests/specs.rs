@@ -119,7 +119,7 @@ fn wrong_requests_say_what_was_expected() {
         .to_string();
     insta::assert_snapshot!(
         unknown,
-        @"unknown field `gpu`, expected one of `gpus`, `pattern`, `bytes`, `sensitive`, `slice`, `memory`, `shared`, `pcie_traffic`, `warps`, `must_include`, `avoid`, `min_link`, `same_numa`, `like`, `max_nodes`, `limit` at line 1 column 6"
+        @"unknown field `gpu`, expected one of `gpus`, `pattern`, `bytes`, `sensitive`, `slice`, `memory`, `shared`, `pcie_traffic`, `warps`, `nics`, `nic_within`, `nic_for`, `must_include`, `avoid`, `min_link`, `same_numa`, `like`, `max_nodes`, `limit` at line 1 column 6"
     );
     insta::assert_snapshot!(
         error("gpus=two"),

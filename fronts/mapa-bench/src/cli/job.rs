@@ -49,7 +49,7 @@ pub(crate) struct UseArgs {
     #[arg(long, hide_short_help = true, value_name = "N", help_heading = USE)]
     pub(crate) warps: Option<u32>,
     /// Network cards that must be near each GPU. Jobs and ranks may share a card.
-    #[arg(long, value_name = "N", help_heading = USE)]
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = USE)]
     pub(crate) nics: Option<u8>,
     /// How near these must be, the worst class of path: pix, pxb, phb, node, sys [default: pix].
     #[arg(long, hide_short_help = true, value_name = "LINK", help_heading = USE)]
