@@ -106,6 +106,15 @@ impl Request {
         }
     }
 
+    /// Whether the job counts as sensitive: if it is declared to be, or if it is not declared and its ranks communicate.
+    #[must_use]
+    pub fn is_sensitive(&self) -> bool {
+        match self.sensitivity {
+            Sensitivity::Unknown => !self.pattern.edges().is_empty(),
+            known => known.is_sensitive(),
+        }
+    }
+
     /// Sets the devices that the job must get.
     #[must_use]
     pub fn must_include(self, must_include: DeviceSet) -> Self {

@@ -216,7 +216,7 @@ fn candidates(oracle: &Oracle<'_>, request: &Request, free: &DeviceSet) -> Vec<(
             request.must_include.is_subset(&devices) && (!request.same_numa || one_node(&devices));
         let own = best_order(graph, &oracle.model, &request.pattern, request.min_link, on)
             .filter(|_| admitted)?;
-        let counts = request.sensitivity.is_sensitive() && request.pattern.len() > 1;
+        let counts = request.is_sensitive() && request.pattern.len() > 1;
         Some((on, if counts { own } else { 0.0 }))
     };
     sets(mask(&allowed), request.pattern.len())

@@ -139,7 +139,7 @@ impl Job {
             _ if self.request.pattern.len() < 2 => 1.0,
             // A measured ratio may be below 1 by noise. Slower links never make a job faster here.
             Some(told) => told.max(1.0),
-            None if self.request.sensitivity.is_sensitive() => sensitive,
+            None if self.request.is_sensitive() => sensitive,
             None => other,
         }
     }

@@ -164,7 +164,7 @@ proptest! {
             let seconds = job.run_time.on(None).unwrap();
             let idle = until.iter().all(|&end| end <= at);
             until.push(at + seconds);
-            if idle || !job.request.sensitivity.is_sensitive() || job.request.pattern.len() < 2 {
+            if idle || !job.request.is_sensitive() || job.request.pattern.len() < 2 {
                 continue;
             }
             let all = machines[0].all();

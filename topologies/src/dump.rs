@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use mapa_core::mig::{Instance, Layout, Model};
-use mapa_core::{DeviceId, HostRates, NodeId, NodeKind, PeerSource};
+use mapa_core::{DeviceId, FabricWire, HostRates, Link, LinkClass, NodeId, NodeKind, PeerSource};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
@@ -22,7 +22,7 @@ use crate::links::ASSUMED_DIRECT_GBPS;
 use crate::links_down::{ListedLink, note_links_down};
 use crate::machine::{Machine, Warning};
 use crate::mig;
-use crate::products::{self, vendor_of_devices};
+use crate::products::{self, DirectLinks, vendor_of_devices};
 use crate::vendor::Vendor;
 
 /// The facts about a machine that one dump gives.
@@ -88,11 +88,42 @@ impl Dump {
     /// ```
     ///
     /// # Errors
-    /// The name is not one of [`products`].
+    /// The name is not one of [`products`], or the dump contradicts it: another vendor, or more direct links between two
+    /// devices than the product has.
     pub fn name_products(&mut self, name: &str) -> Result<(), Error> {
-        if products::product(name).is_none() {
+        let Some(product) = products::product(name) else {
             return Err(Error::new(format!(
                 "{name:?} is no product that is known: expected one of docs/products.md, such as \"NVIDIA GeForce RTX 3090\""
+            )));
+        };
+        if let Some(vendor) = self
+            .machine
+            .vendor
+            .filter(|vendor| *vendor != product.vendor)
+        {
+            return Err(Error::new(format!(
+                "{name:?} is of another vendor than the text: expected a product of {vendor}"
+            )));
+        }
+        let most = match product.links() {
+            DirectLinks::Unknown => None,
+            DirectLinks::Without => Some(0),
+            DirectLinks::With(links) => links.count,
+        };
+        let wired = self
+            .machine
+            .fabric
+            .wires()
+            .filter_map(|(.., wire)| match wire {
+                FabricWire::Link(Link {
+                    class: LinkClass::Direct(count),
+                    ..
+                }) => Some(count),
+                _ => None,
+            });
+        if let Some((most, wired)) = most.zip(wired.max()).filter(|(most, wired)| wired > most) {
+            return Err(Error::new(format!(
+                "{name:?} has {most} direct links, and the text has {wired} between two devices: expected another product"
             )));
         }
         self.machine.fabric.set_products(name);

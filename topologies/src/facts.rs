@@ -115,7 +115,7 @@ impl<'m> Slots<'m> {
             Some((pcie_rate(slot.generation)?, slot.lanes))
         };
         let own = info.product.as_deref().and_then(slot);
-        let own = own.or_else(|| slot(&self.machine.title));
+        let own = own.or_else(|| slot(self.machine.own_title()));
         let hop = self.hops.get(&id).copied();
         let told = hop.and_then(pcie_of);
         let slot = match (told, own) {

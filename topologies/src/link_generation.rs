@@ -132,7 +132,7 @@ fn row_of(
         direct_generations().find(|row| row.name == generation)
     };
     let named = product.flatten().and_then(|name| of_name(&name));
-    named.or_else(|| of_name(&machine.title)).or_else(|| {
+    named.or_else(|| of_name(machine.own_title())).or_else(|| {
         if is_counted(machine) {
             return None;
         }

@@ -35,13 +35,21 @@ pub(crate) fn note_links_down(machine: &mut Machine, listed: &[ListedLink]) -> R
             _ => None,
         })
         .collect();
-    for (at, (id, name, info)) in (0u32..).zip(&devices) {
-        // A link may be listed more than once: with its rate, and with its counters.
-        let mut states: BTreeMap<u32, bool> = BTreeMap::new();
-        for link in listed.iter().filter(|link| link.device == DeviceId(at)) {
-            *states.entry(link.number).or_insert(true) &= link.is_up;
-        }
-        let up = states.values().filter(|up| **up).count() as u32;
+    // The number of listed links of each device that are up, and of all.
+    let counts: Vec<(u32, u32)> = (0..devices.len() as u32)
+        .map(|at| {
+            // A link may be listed more than once: with its rate, and with its counters.
+            let mut states: BTreeMap<u32, bool> = BTreeMap::new();
+            for link in listed.iter().filter(|link| link.device == DeviceId(at)) {
+                *states.entry(link.number).or_insert(true) &= link.is_up;
+            }
+            let up = states.values().filter(|up| **up).count();
+            (up as u32, states.len() as u32)
+        })
+        .collect();
+    // A board, or a part of a machine, that uses fewer links than its devices have is no fault of one of them.
+    let are_alike = devices.len() > 1 && counts.windows(2).all(|pair| pair[0] == pair[1]);
+    for ((id, name, info), &(up, all)) in devices.iter().zip(&counts) {
         if up > 0 {
             machine.fabric.limit_switch_links(*id, up)?;
         }
@@ -53,7 +61,9 @@ pub(crate) fn note_links_down(machine: &mut Machine, listed: &[ListedLink]) -> R
             .filter(|product| product.is_bridged || links.to_switch > 0)
             .and_then(|product| product.count)
             .map(u32::from);
-        let told = (states.len() as u32 > up && up > 0).then_some((up, states.len() as u32));
+        let told = (all > up && up > 0)
+            .then_some((up, all))
+            .filter(|_| !are_alike || whole.is_some_and(|whole| up < whole));
         let found = told.or_else(|| {
             let wired = links.to_devices + links.to_switch;
             whole

@@ -9,6 +9,9 @@ use crate::error::Error;
 use crate::mig;
 use crate::vendor::Vendor;
 
+/// What stands in a title before the names of the files that the machine was merged from.
+pub(crate) const MERGED_FROM: &str = ", merged from ";
+
 /// A machine: its fabric, and further facts from its source.
 ///
 /// # Examples
@@ -44,6 +47,12 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The title without the names of merged files: these are chosen by users, and name no product.
+    pub(crate) fn own_title(&self) -> &str {
+        let title = self.title.as_str();
+        title.split_once(MERGED_FROM).map_or(title, |(own, _)| own)
+    }
+
     /// The graph on which allocation decisions are made.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The integration tests of this crate in one binary, which links once instead of once a file.
 
 mod asked;
+mod assumed;
 mod cli;
 mod commands;
 mod common;

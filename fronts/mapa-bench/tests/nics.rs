@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::common::{Folder, error, no};
+use crate::common::{Folder, error, no, text};
 
 /// Four GPUs and a card below the switch of GPU2, one step from GPU3 and on the other socket for the rest.
 const MATRIX: &str = "\
@@ -42,6 +42,15 @@ fn a_job_gets_devices_near_network_cards() {
 }
 
 #[test]
+fn cards_are_keys_of_the_batch_form() {
+    let folder = Folder::new();
+    let file = folder.write("topo.txt", MATRIX);
+    let line = r#"{"op":"allocate","id":"a","gpus":1,"nics":1,"nic_within":"pxb","nic_for":"gpu"}"#;
+    let answers = text(&format!("allocate --machine {file} --batch -"), line);
+    assert!(answers.contains(r#""devices":[2]"#), "{answers}");
+}
+
+#[test]
 fn cards_in_use_and_cards_that_are_not_there_are_two_answers() {
     let folder = Folder::new();
     let file = folder.write("topo.txt", MATRIX);
@@ -50,7 +59,15 @@ fn cards_in_use_and_cards_that_are_not_there_are_two_answers() {
         (refusal["refusal"].clone(), refusal["reason"].clone())
     };
     assert_eq!(refused("1 --nics 1 --busy 2").0, "busy");
-    assert_eq!(refused("2 --nics 1").0, "infeasible");
+    assert_eq!(
+        refused("2 --nics 1"),
+        (
+            json!("infeasible"),
+            json!(
+                "not met: 2 devices with 1 network card at pix or closer: the request and the machine allow 1"
+            )
+        )
+    );
     assert_eq!(
         refused("1 --nics 2"),
         (

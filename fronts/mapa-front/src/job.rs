@@ -326,13 +326,7 @@ fn assumed_bytes(job: Parallelism, bytes: Option<&str>) -> Result<Option<String>
         .filter(|&dimension| probe.bytes(dimension) == PROBE && job.group_size(dimension) > 1)
         .map(|dimension| format!("{}={:e}", dimension.letters(), full.bytes(dimension)))
         .collect();
-    // One dimension alone decides nothing by its bytes.
-    let decides = Dimension::ALL
-        .into_iter()
-        .filter(|&dimension| job.group_size(dimension) > 1)
-        .count()
-        > 1;
-    Ok((decides && !words.is_empty()).then(|| {
+    Ok((!words.is_empty()).then(|| {
         format!(
             "bytes assumed, in the shares of published training runs: --bytes {} (docs/training-jobs.md)",
             words.join(",")

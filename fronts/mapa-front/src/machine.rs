@@ -10,7 +10,8 @@ use mapa_core::{
 };
 use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
 use mapa_topologies::{
-    Dump, Kind, Machine, Merged, Vendor, know_links, link_generation, merge, mig, named, read,
+    Dump, Kind, Machine, Merged, Vendor, know_links, link_generation, merge, mig, named, products,
+    read,
 };
 use serde::{Deserialize, Serialize};
 
@@ -390,10 +391,12 @@ fn name_devices(
     warn: &mut dyn FnMut(String),
 ) -> Result<(), Error> {
     let names_one = |dump: &Dump| {
-        dump.machine
-            .fabric
-            .nodes()
-            .any(|(_, node)| matches!(&node.kind, NodeKind::Device(info) if info.product.is_some()))
+        let mut nodes = dump.machine.fabric.nodes();
+        // The catalogue names products in titles.
+        products::product(&dump.machine.title).is_some()
+            || nodes.any(
+                |(_, node)| matches!(&node.kind, NodeKind::Device(info) if info.product.is_some()),
+            )
     };
     if dumps.iter().any(names_one) {
         warn(format!(

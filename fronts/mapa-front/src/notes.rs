@@ -25,7 +25,7 @@ pub fn notes(
     let mut notes = Vec::new();
     let best = decision.best();
     let name = decision.policy();
-    let sensitive = request.sensitivity.is_sensitive() && best.placement().len() > 1;
+    let sensitive = request.is_sensitive() && best.placement().len() > 1;
     let row = names.policies.get(name);
     // Without a model a policy takes its own, which is Eq. 2 where `by_eq_2` says so.
     let is_eq_2 = model.is_none_or(|model| model.is_eq_2);
@@ -41,7 +41,7 @@ pub fn notes(
         placement: best.placement(),
     };
     let for_sensitive = row.is_some_and(|policy| policy.model == ModelUse::Sensitive);
-    let is_unused = for_sensitive && !request.sensitivity.is_sensitive();
+    let is_unused = for_sensitive && !request.is_sensitive();
     if is_unused && model.is_some() {
         notes.push(format!(
             "{name} uses the model for bandwidth-sensitive jobs only, and this one is not"

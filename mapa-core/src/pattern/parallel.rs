@@ -387,6 +387,12 @@ mod tests {
             Dimension::ALL.map(|dimension| part.bytes(dimension)),
             [4e9, 1.2e8, 8e7, 2e8, 2e9, 1e8]
         );
+        // Gradients go round the devices that share a sequence too.
+        let shared = job("tp=2,sp=2").with_bytes_of("sp=1e9").unwrap();
+        assert_eq!(shared.bytes(Dimension::Data), 1e8);
+        // A dimension that the job does not have sets no scale.
+        let odd = job("tp=2,dp=2").with_bytes_of("tp=1e9,pp=1e9").unwrap();
+        assert_eq!(odd.bytes(Dimension::Data), 2e7);
         let silent = job("tp=2,pp=2").with_bytes_of("tp=0").unwrap();
         assert_eq!(silent.bytes(Dimension::Pipeline), 3e7);
         // The way in which sequences are shared decides what they send.

@@ -9,7 +9,6 @@ use crate::score::{
     Census, Coefficients, Form, Objective, aggregate_gbps, effective_gbps, host_hops,
     preserved_direct_gbps, preserved_gbps,
 };
-use crate::sensitivity::Sensitivity;
 
 /// The paper's Preserve (Algorithm 1). Bandwidth-sensitive jobs get the match with the highest
 /// EffBW (Eq. 2). Other jobs get the match with the highest PreservedBW (Eq. 3), then the highest
@@ -83,10 +82,5 @@ pub fn preserve_released() -> impl Policy + Clone {
 /// Whether the job is placed by its effective bandwidth: it is bandwidth-sensitive and has links. A job
 /// whose ranks do not communicate has none, unless it is declared sensitive.
 pub(super) fn is_sensitive(request: &Request) -> bool {
-    let pattern = &request.pattern;
-    match request.sensitivity {
-        Sensitivity::Sensitive => pattern.len() > 1,
-        Sensitivity::Unknown => pattern.len() > 1 && !pattern.edges().is_empty(),
-        Sensitivity::Insensitive => false,
-    }
+    request.is_sensitive() && request.pattern.len() > 1
 }

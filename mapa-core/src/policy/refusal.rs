@@ -171,6 +171,24 @@ pub(super) fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> 
             no_card_near(&request.pattern.demands()[rank], graph)
                 .unwrap_or(Reason::NothingFits { rank }),
         )
+    } else if candidates.len() < wanted
+        && let Some(demand) = request
+            .pattern
+            .demands()
+            .iter()
+            .find(|demand| demand.nics > 0)
+        && !request.pattern.may_share()
+    {
+        let cards = if demand.nics == 1 { "card" } else { "cards" };
+        Some(Reason::Rule(
+            format!(
+                "{wanted} devices with {} network {cards} at {} or closer: the request and the machine allow {}",
+                demand.nics,
+                demand.nic_within,
+                candidates.len()
+            )
+            .into(),
+        ))
     } else if candidates.len() < wanted && !request.pattern.may_share() {
         Some(Reason::TooFewDevices {
             wanted,

@@ -65,7 +65,7 @@ impl RequestClass {
 
 /// Whether a job's speed depends on its set of devices enough to be placed by it.
 pub(super) fn is_sensitive(job: &Job) -> bool {
-    job.request.sensitivity.is_sensitive() && job.request.pattern.len() > 1
+    job.request.is_sensitive() && job.request.pattern.len() > 1
 }
 
 /// Slowdowns by a model of bandwidth.
@@ -91,8 +91,7 @@ impl LinkSlowdowns {
         let sensitive = Rules::new("fastest")
             .prefer(max(by.clone()))
             .then(max(preserved_direct_gbps()));
-        let of_links =
-            |request: &Request| request.sensitivity.is_sensitive() && request.pattern.len() > 1;
+        let of_links = |request: &Request| request.is_sensitive() && request.pattern.len() > 1;
         Self {
             model,
             fastest: Box::new(when("fastest", of_links, sensitive, left().then(max(by)))),

@@ -147,7 +147,7 @@ impl ByBandwidth {
 
     /// The ratio r of a job's task.
     fn ratio(&self, job: &Submission) -> f64 {
-        let other = if job.job.request.sensitivity.is_sensitive() {
+        let other = if job.job.request.is_sensitive() {
             self.other.0
         } else {
             self.other.1

@@ -76,7 +76,7 @@ impl Row {
             job: run.job,
             task: task.clone(),
             devices: job.request.pattern.len(),
-            sensitive: job.request.sensitivity.is_sensitive(),
+            sensitive: job.request.is_sensitive(),
             arrived: run.arrived,
             deadline: job.deadline,
             started: run.started(),

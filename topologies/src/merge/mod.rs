@@ -25,7 +25,7 @@ use crate::dump::{Dump, HostDetail, MigInstance, Says};
 use crate::error::{Error, ErrorKind};
 use crate::host_paths::assume_host_paths_between;
 use crate::kind::Kind;
-use crate::machine::{Machine, Warning};
+use crate::machine::{MERGED_FROM, Machine, Warning};
 use crate::vendor::Vendor;
 
 use devices::MergedDevices;
@@ -216,7 +216,7 @@ fn description(sources: &[DumpSource<'_>], fabric: Fabric) -> Machine {
     Machine {
         name: first.name.clone(),
         title: format!(
-            "{devices} devices, merged from {}",
+            "{devices} devices{MERGED_FROM}{}",
             all(&|machine| machine.name.clone()).join(", ")
         ),
         source: all(&|machine| machine.source.clone()).join("; "),

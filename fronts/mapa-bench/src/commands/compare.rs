@@ -9,7 +9,7 @@ use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::LocalFiles;
 use mapa_cli::load;
-use mapa_front::answer::{labels, model_text};
+use mapa_front::answer::{labels, model_text, on_assumed_rates};
 use mapa_front::commands::{CompareOutcome, CompareRequest, PolicyChoice};
 use mapa_front::text::{gbps, seconds, table};
 use mapa_front::{DeviceName, Loaded};
@@ -52,12 +52,13 @@ fn print(
         header.into_iter().chain(model_column).chain(step_column),
         [2, 4, 5, 6, 7, 8],
     );
-    let mut is_marked = false;
+    let (mut is_marked, mut is_assumed) = (false, false);
     for policy in &outcome.policies {
         let name = policy.policy.clone();
         match &policy.choice {
             Ok(choice) => {
                 let best = choice.decision.best();
+                is_assumed |= choice.bandwidth.is_assumed();
                 let outside: Vec<&str> = best.out_of_domain().collect();
                 // Other scores have no column in this table, and so no mark to explain.
                 is_marked |= SCORES.iter().any(|name| outside.contains(name));
@@ -91,8 +92,9 @@ fn print(
     ))?;
     output.line(rows)?;
     output.line(format_args!(
-        "Devices in rank order. GB/s: by {}.",
-        model_text(outcome.model_choice.objective.name())
+        "Devices in rank order. GB/s: by {}{}.",
+        model_text(outcome.model_choice.objective.name()),
+        on_assumed_rates(is_assumed)
     ))?;
     output.line(
         "Scores of the MAPA paper, GB/s: Eq. 1 (sum of links), Eq. 2 (predicted), Eq. 3 (left free).",

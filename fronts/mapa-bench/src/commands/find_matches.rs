@@ -9,7 +9,7 @@ use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::LocalFiles;
 use mapa_cli::load;
-use mapa_front::answer::{Bandwidth, labels, model_text};
+use mapa_front::answer::{Bandwidth, labels, model_text, on_assumed_rates};
 use mapa_front::commands::{GraphMatchRequest, MatchRequest, MatchSettings};
 use mapa_front::text::{gbps, table};
 use mapa_front::{DeviceName, JobSpec};
@@ -56,11 +56,13 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     }
     if !outcome.top.is_empty() {
         let mut rows = table(["", "ranks on", "GB/s", "links"], [2]);
+        let mut is_assumed = false;
         let (pattern, view) = (&outcome.pattern, outcome.state.view());
         for (place, best) in (1..).zip(&outcome.top) {
             let ranks = labels(best.placement(), graph);
-            let expected =
-                Bandwidth::of(&outcome.model_choice, pattern, best, &view).bandwidth_gbps;
+            let bandwidth = Bandwidth::of(&outcome.model_choice, pattern, best, &view);
+            is_assumed |= bandwidth.is_assumed();
+            let expected = bandwidth.bandwidth_gbps;
             rows.add_row([
                 place.to_string(),
                 ranks,
@@ -70,8 +72,9 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         }
         output.line(rows)?;
         output.line(format_args!(
-            "GB/s: by {}.",
-            model_text(outcome.model_choice.objective.name())
+            "GB/s: by {}{}.",
+            model_text(outcome.model_choice.objective.name()),
+            on_assumed_rates(is_assumed)
         ))?;
     }
     if !outcome.is_top_complete {

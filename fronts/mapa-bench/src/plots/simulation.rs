@@ -200,7 +200,7 @@ fn timeline(outcome: &Outcome, workload: &Workload, title: &str, fleet: &Fleet) 
         let Some(job) = workload.jobs.get(run.index) else {
             continue;
         };
-        let (size, sensitive) = (job.devices(), job.job.request.sensitivity.is_sensitive());
+        let (size, sensitive) = (job.devices(), job.job.request.is_sensitive());
         // All larger jobs have the last colour.
         let [dark, pale] = SIZES[size.saturating_sub(1).min(SIZES.len() - 1)];
         for stay in &run.stays {

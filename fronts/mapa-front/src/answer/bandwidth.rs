@@ -72,13 +72,17 @@ impl Bandwidth {
         let value = several.then(|| model.score(&candidate));
         let estimate = (choice.expected.as_ref().filter(|_| several))
             .and_then(|expected| expected.of(view.graph(), &devices));
-        let assumed_link_gbps = view.graph().assumed_link_gbps().filter(|_| {
-            let links = scored.links();
-            several && links.xyz().0 + links.xyz().1 > 0
-        });
-        let assumed_host_gbps = (several && view.graph().host_rates() == HostRates::Assumed)
-            .then(|| slowest_host_path(view.graph(), &devices))
-            .flatten();
+        let used = UsedLinks::of(view.graph(), &devices);
+        let assumed_link_gbps = view
+            .graph()
+            .assumed_link_gbps()
+            .filter(|_| several && used.direct);
+        // A ring that carries more than any of its host paths has none.
+        let needs_host = |path: &f64| !used.joins_all || value.is_some_and(|value| value <= *path);
+        let assumed_host_gbps = used
+            .slowest_host_gbps
+            .filter(|_| several && view.graph().host_rates() == HostRates::Assumed)
+            .filter(needs_host);
         let is_assumed = assumed_link_gbps.or(assumed_host_gbps).is_some();
         Self {
             assumed_link_gbps,
@@ -111,6 +115,12 @@ impl Bandwidth {
                 .filter(|_| first == Some(choice.objective.name())),
             ..Self::of(choice, decision.pattern(), best, view)
         }
+    }
+
+    /// Whether it stands on a rate that was assumed.
+    #[must_use]
+    pub fn is_assumed(&self) -> bool {
+        self.assumed_link_gbps.or(self.assumed_host_gbps).is_some()
     }
 
     /// The number and its model, for people; `None` where there is no number.
@@ -165,20 +175,53 @@ impl Bandwidth {
     }
 }
 
-/// The rate of the slowest path through the host between two of these devices, GB/s per direction; `None` if direct links
-/// join all.
-fn slowest_host_path(graph: &HardwareGraph, devices: &DeviceSet) -> Option<f64> {
-    let pairs = devices.iter().flat_map(|a| {
-        devices
-            .iter()
-            .take_while(move |&b| b < a)
-            .map(move |b| (a, b))
-    });
-    pairs
-        .map(|(a, b)| graph.link(a, b))
-        .filter(|link| link.class.is_host())
-        .map(|link| link.gbps)
-        .reduce(f64::min)
+/// The links that devices of a set use among each other: direct ones only where they reach each other's memory.
+struct UsedLinks {
+    /// Whether any two have direct links.
+    direct: bool,
+    /// Whether direct links join all of them.
+    joins_all: bool,
+    /// The slowest path through the host between two without direct links, GB/s per direction.
+    slowest_host_gbps: Option<f64>,
+}
+
+impl UsedLinks {
+    fn of(graph: &HardwareGraph, devices: &DeviceSet) -> Self {
+        let mut joined: DeviceSet = devices.iter().take(1).collect();
+        let is_direct = |a, b| graph.pair(a, b).direct.exists() && graph.peer_access(a, b).on;
+        // Grows until no further device has a direct link to one that is in.
+        loop {
+            let more: DeviceSet = (devices - &joined)
+                .iter()
+                .filter(|&a| joined.iter().any(|b| is_direct(a, b)))
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            joined = &joined | &more;
+        }
+        let pairs = devices.iter().flat_map(|a| {
+            let below = devices.iter().take_while(move |&b| b < a);
+            below.map(move |b| (a, b))
+        });
+        let (direct, host): (Vec<_>, Vec<_>) = pairs.partition(|&(a, b)| is_direct(a, b));
+        let host = host.into_iter().map(|(a, b)| graph.pair(a, b).host.gbps);
+        Self {
+            direct: !direct.is_empty(),
+            joins_all: joined == *devices,
+            slowest_host_gbps: host.reduce(f64::min),
+        }
+    }
+}
+
+/// The end of a sentence on a model whose figures stand on assumed rates.
+#[must_use]
+pub fn on_assumed_rates(is_assumed: bool) -> &'static str {
+    if is_assumed {
+        "; some rates are assumed, as `allocate` says"
+    } else {
+        ""
+    }
 }
 
 /// The name of a model in a sentence.

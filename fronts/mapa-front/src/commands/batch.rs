@@ -16,7 +16,7 @@ use crate::job::is_file;
 use crate::machine::Loaded;
 use crate::model::Model;
 use crate::names::{ModelSpec, Names, PolicySpec};
-use crate::request::{DeviceName, JobSpec, Like, devices, ring};
+use crate::request::{DeviceName, JobSpec, Like, NicFor, devices, ring};
 
 #[derive(Deserialize)]
 #[serde(
@@ -54,6 +54,9 @@ struct Asked {
     #[serde(default)]
     same_numa: bool,
     slice: Option<String>,
+    nics: Option<u8>,
+    nic_within: Option<String>,
+    nic_for: Option<NicFor>,
     model: Option<ModelSpec>,
 }
 
@@ -73,6 +76,9 @@ impl Asked {
             bytes: self.bytes.clone(),
             sensitive: self.sensitive,
             slice: self.slice.clone(),
+            nics: self.nics,
+            nic_within: self.nic_within.clone(),
+            nic_for: self.nic_for,
             must_include: self.must_include.clone(),
             avoid: self.avoid.clone(),
             min_link: self.min_link.clone(),

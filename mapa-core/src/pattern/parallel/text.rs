@@ -119,13 +119,15 @@ impl Parallelism {
         let named: Vec<Dimension> = settings.iter().map(|(dimension, _)| *dimension).collect();
         let scale = named
             .iter()
+            // A dimension that the job does not have says nothing of the others.
+            .filter(|&&dimension| self.group_size(dimension) > 1)
             .map(|&dimension| job.bytes(dimension) / self.default_of(dimension))
             .reduce(f64::max)
             .filter(|scale| *scale > 0.0);
         for dimension in Dimension::ALL {
             let default = self.default_of(dimension);
             let is_default = !named.contains(&dimension) && self.bytes(dimension) == default;
-            if let Some(scale) = scale.filter(|_| is_default && self.degree(dimension) > 1) {
+            if let Some(scale) = scale.filter(|_| is_default && self.group_size(dimension) > 1) {
                 job = job.with_bytes(dimension, (default * scale).min(Self::MOST_BYTES))?;
             }
         }

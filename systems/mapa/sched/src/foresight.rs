@@ -161,7 +161,7 @@ impl Foresight {
         let jobs: Vec<Next> = behind
             .map(|job| Next {
                 devices: job.request.pattern.len(),
-                sensitive: job.request.sensitivity.is_sensitive(),
+                sensitive: job.request.is_sensitive(),
                 seconds: length(job).as_secs_f64(),
             })
             .collect();
@@ -189,9 +189,7 @@ impl Foresight {
         if let Some(ends) = &mut self.ends {
             // Only jobs that communicate, and are sensitive to how fast, run longer on slow links.
             let gbps = decision.best().score(self.judge.model().name());
-            let gbps = gbps.filter(|_| {
-                job.request.sensitivity.is_sensitive() && job.request.pattern.len() > 1
-            });
+            let gbps = gbps.filter(|_| job.request.is_sensitive() && job.request.pattern.len() > 1);
             let times = gbps.map_or(1.0, |gbps| slowdown.slowdown_at(gbps));
             let seconds = length(job).as_secs_f64() * times;
             ends.insert(

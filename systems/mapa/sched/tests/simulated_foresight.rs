@@ -102,7 +102,7 @@ impl Clairvoyant<'_> {
             let request = &job.job.request;
             let (k, counts) = (
                 request.pattern.len() as u32,
-                request.sensitivity.is_sensitive() && request.pattern.len() > 1,
+                request.is_sensitive() && request.pattern.len() > 1,
             );
             let mut next: HashMap<Vec<(usize, u32)>, f64> = HashMap::new();
             for (held, sum) in &states {
@@ -160,7 +160,7 @@ fn no_policy_is_above_the_clairvoyant_bound() {
                 let outcome = run(&workload, &graph, &mut *scheduler);
                 let sum = outcome.runs.iter().map(|run| {
                     let request = &workload.jobs[run.index].job.request;
-                    let counts = request.sensitivity.is_sensitive() && request.pattern.len() > 1;
+                    let counts = request.is_sensitive() && request.pattern.len() > 1;
                     if counts {
                         value(&request.pattern, &run.stays[0].at.placement)
                     } else {

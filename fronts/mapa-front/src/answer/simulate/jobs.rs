@@ -61,7 +61,7 @@ fn cells(name: &str, column: &Column, left: &[(usize, &Submission)]) -> Column {
         ),
         ("sensitive", _) => Column::Flags(
             left.iter()
-                .map(|job| Some(job.1.job.request.sensitivity.is_sensitive()))
+                .map(|job| Some(job.1.job.request.is_sensitive()))
                 .collect(),
         ),
         ("arrived_s", _) => {

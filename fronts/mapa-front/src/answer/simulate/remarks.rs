@@ -20,7 +20,10 @@ impl PolicyRun {
             ));
         }
         let silent = what.workload.jobs.iter().filter(|submission| {
-            submission.devices() > 1 && submission.job.request.sensitivity == Sensitivity::Unknown
+            let request = &submission.job.request;
+            submission.devices() > 1
+                && request.sensitivity == Sensitivity::Unknown
+                && request.is_sensitive()
         });
         match silent.count() {
             0 => {}

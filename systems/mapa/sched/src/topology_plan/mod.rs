@@ -436,7 +436,7 @@ impl TopologyPlan {
             devices,
             work,
             gain,
-            chooses: self.gains && devices > 1 && request.sensitivity.is_sensitive(),
+            chooses: self.gains && devices > 1 && request.is_sensitive(),
             ideal: work * (1.0 + gain * least),
             since: seconds(job.arrived),
         })
