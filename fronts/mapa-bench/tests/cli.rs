@@ -713,7 +713,7 @@ fn malformed_batch_lines_are_answered_and_counted() {
     );
     insta::assert_snapshot!(
         error(6),
-        @"line 8: unknown field `gpu`, expected one of `id`, `gpus`, `pattern`, `bytes`, `policy`, `sensitive`, `available`, `must_include`, `avoid`, `min_link`, `like`, `same_numa`, `slice`, `model`"
+        @"line 8: unknown field `gpu`, expected one of `id`, `gpus`, `pattern`, `bytes`, `policy`, `sensitive`, `available`, `must_include`, `avoid`, `min_link`, `like`, `same_numa`, `slice`, `nics`, `nic_within`, `nic_for`, `model`"
     );
     insta::assert_snapshot!(
         error(8),
