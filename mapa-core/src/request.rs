@@ -107,6 +107,16 @@ impl Request {
     }
 
     /// Whether the job counts as sensitive: if it is declared to be, or if it is not declared and its ranks communicate.
+    ///
+    /// # Examples
+    /// ```
+    /// use mapa_core::{Pattern, Request};
+    ///
+    /// assert!(Request::new(Pattern::ring(2)).is_sensitive());
+    /// assert!(!Request::new(Pattern::ring(2)).sensitive(false).is_sensitive());
+    /// assert!(!Request::new(Pattern::independent(2)).is_sensitive());
+    /// assert!(Request::new(Pattern::independent(2)).sensitive(true).is_sensitive());
+    /// ```
     #[must_use]
     pub fn is_sensitive(&self) -> bool {
         match self.sensitivity {

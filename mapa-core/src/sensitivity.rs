@@ -29,8 +29,8 @@ pub enum Sensitivity {
     Sensitive,
     /// It does not depend on them, or hardly.
     Insensitive,
-    /// The job does not say, or the evidence does not decide. Such a job counts as sensitive: devices that are worse than others
-    /// cost a sensitive job more than good ones cost the jobs that come after an insensitive one.
+    /// The job does not say, or the evidence does not decide. Such a job counts as sensitive: bad devices cost a sensitive
+    /// job more than good ones cost the jobs after an insensitive one.
     #[default]
     Unknown,
 }

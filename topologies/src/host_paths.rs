@@ -19,31 +19,26 @@ pub fn assume_host_paths(machine: &mut Machine) -> Result<(), Error> {
     assume_host_paths_between(machine, |_, _| true)
 }
 
-/// Gives a partitioned device that is alone, and of which nothing tells how it reaches the host, a host bridge at the
+/// Gives a partitioned device that is alone, and whose way into the host is not known, a host bridge at the
 /// speed of its slot, else [`ASSUMED_HOST_GBPS`]: its instances reach each other through the host as those of one of
 /// several devices do.
 ///
 /// # Errors
 /// None in practice: the device is this machine's.
 pub(crate) fn assume_host_of_one(machine: &mut Machine) -> Result<(), Error> {
-    let mut partitioned = machine
-        .fabric
-        .nodes()
-        .filter_map(|(id, node)| match &node.kind {
-            NodeKind::Device(info) => info.mig.is_some().then_some(id),
-            _ => None,
-        });
-    let first = partitioned.next();
-    let is_alone = machine.fabric.device_count() == 1 && machine.fabric.own_ways().is_empty();
-    drop(partitioned);
-    let Some(device) = first.filter(|_| is_alone) else {
+    let fabric = &machine.fabric;
+    let device = fabric.nodes().find_map(|(id, node)| match &node.kind {
+        NodeKind::Device(info) => info.mig.is_some().then_some(id),
+        _ => None,
+    });
+    let is_below = |id: NodeId| {
+        let mut wires = fabric.wires();
+        wires.any(|(child, _, wire)| child == id && matches!(wire, FabricWire::Up { .. }))
+    };
+    let is_alone = |id: &NodeId| fabric.device_count() == 1 && !is_below(*id);
+    let Some(device) = device.filter(is_alone) else {
         return Ok(());
     };
-    let has_parent = (machine.fabric.wires())
-        .any(|(child, _, wire)| child == device && matches!(wire, FabricWire::Up { .. }));
-    if has_parent {
-        return Ok(());
-    }
     let gbps = machine
         .fabric
         .slot_gbps(device)

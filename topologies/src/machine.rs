@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::mig;
 use crate::vendor::Vendor;
 
-/// What stands in a title before the names of the files that the machine was merged from.
+/// The words in a title before the names of the files that the machine was merged from.
 pub(crate) const MERGED_FROM: &str = ", merged from ";
 
 /// A machine: its fabric, and further facts from its source.
@@ -50,7 +50,9 @@ impl Machine {
     /// The title without the names of merged files: these are chosen by users, and name no product.
     pub(crate) fn own_title(&self) -> &str {
         let title = self.title.as_str();
-        title.split_once(MERGED_FROM).map_or(title, |(own, _)| own)
+        title
+            .split_once(MERGED_FROM)
+            .map_or(title, |(before, _)| before)
     }
 
     /// The graph on which allocation decisions are made.

@@ -13,8 +13,8 @@ use crate::readers::{check_size, recognise};
 ///
 /// Several outputs of `nvidia-smi` in one text, and NCCL's log, as reports of issues have them, are read each by its
 /// own reader and [merged](merge()). One of them that is malformed is left out with a warning, unless it is the matrix of links.
-/// The outputs of `amd-smi` and `rocm-smi` are read likewise. Logs as JSON and strings of programs are read as the output in them, whose
-/// lines errors then count.
+/// The outputs of `amd-smi` and `rocm-smi` are read likewise. Logs as JSON and strings of programs are read as the output in
+/// them, whose lines errors then count.
 ///
 /// # Errors
 /// - If the bytes are not UTF-8, or more than [`MAX_BYTES`](crate::MAX_BYTES).

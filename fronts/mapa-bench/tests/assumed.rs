@@ -1,8 +1,8 @@
-//! What is assumed of links is said, and only where an answer stands on it.
+//! Answers name the assumed rates that they stand on, and no others; links that are down count.
 
 use serde_json::{Value, json};
 
-use crate::common::{Folder, error};
+use crate::common::{Folder, error, text};
 
 const BRIDGED: &str = "\
 \tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity
@@ -64,4 +64,82 @@ fn a_product_that_the_text_contradicts_is_refused() {
     "#);
     let named = rates(&folder, &format!("--machine {matrix} --gpu-name RTX3090"));
     assert_eq!(named[1..], [json!(null), json!(null)]);
+}
+
+/// Three GPUs at NVSwitches, and the list of their links: so many of eighteen are up on each.
+fn at_switches(folder: &Folder, up: [usize; 3]) -> String {
+    let matrix =
+        "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tNV18\tNV18\nGPU1\tNV18\tX\tNV18\nGPU2\tNV18\tNV18\tX\n";
+    let mut list = String::new();
+    for (gpu, up) in up.into_iter().enumerate() {
+        list += &format!("GPU {gpu}: NVIDIA H100 80GB HBM3 (UUID: GPU-0000000{gpu})\n");
+        for link in 0..18 {
+            let state = if link < up {
+                "26.562 GB/s"
+            } else {
+                "<inactive>"
+            };
+            list += &format!("\t Link {link}: {state}\n");
+        }
+    }
+    let (matrix, list) = (
+        folder.write("topo.txt", matrix),
+        folder.write("nvlink.txt", list),
+    );
+    format!("--machine {matrix} --machine {list}")
+}
+
+#[test]
+fn links_that_are_down_are_reported_and_count() {
+    let folder = Folder::new();
+    let machine = at_switches(&folder, [16, 18, 18]);
+    let output = folder.run(&format!("allocate {machine} --gpus 2 --json"));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["devices"], json!([1, 2]));
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    let down: Vec<&str> = warnings
+        .lines()
+        .filter(|line| line.contains("are up"))
+        .collect();
+    assert_eq!(down.len(), 1, "{warnings}");
+    assert!(
+        down[0].ends_with("GPU0: 16 of 18 direct links are up"),
+        "{warnings}"
+    );
+    let links = folder.answer(&format!("topo {machine}"))["links"].clone();
+    assert_eq!(
+        (&links[0][1], &links[1][2]),
+        (&json!("NV16"), &json!("NV18"))
+    );
+}
+
+#[test]
+fn instances_are_answered_alike_on_one_gpu_and_on_two() {
+    let folder = Folder::new();
+    let one = folder.write("one.txt", "\tGPU0\nGPU0\tX\n");
+    let two = folder.write("two.txt", BRIDGED);
+    let cut = "--mig a100-40gb=3g,2g,1g,1g --gpus 2 --slice 1g.5gb";
+    let answer =
+        |file: &str, more: &str| folder.answer(&format!("allocate --machine {file} {cut} {more}"));
+    let [alone, beside] = [&one, &two].map(|file| answer(file, ""));
+    for key in ["names", "links", "bandwidth_gbps", "notes"] {
+        assert_eq!(alone[key], beside[key], "{key}");
+    }
+    let notes = alone["notes"].to_string();
+    assert!(notes.contains("NCCL_MULTI_RANK_GPU_ENABLE=1"), "{notes}");
+    let apart = answer(&one, "--pattern independent")["notes"].to_string();
+    assert!(!apart.contains("NCCL"), "{apart}");
+}
+
+#[test]
+fn direct_links_are_not_printed_as_used_with_p2p_off() {
+    let shown = text("allocate --machine dgx-a100 --gpus 4 --p2p off", "");
+    let links = shown
+        .lines()
+        .find(|line| line.starts_with("links"))
+        .unwrap();
+    assert!(
+        !links.contains("NV12") && links.ends_with("direct links are not used, as P2P is off"),
+        "{links}"
+    );
 }

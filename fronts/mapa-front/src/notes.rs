@@ -134,7 +134,8 @@ pub(crate) fn note_on_rates(
         )),
         (None, None) => {
             let (doubles, singles, paths) = decision.best().links().xyz();
-            let only_host = paths > 0 && doubles + singles == 0;
+            let only_host =
+                paths > 0 && doubles + singles == 0 && bandwidth.bandwidth_gbps.is_some();
             (only_host && graph.host_rates() == HostRates::OfProducts).then(|| {
                 "PCIe slots assumed to have all lanes of the product: --machine with `lspci -vv` tells, or --pcie-gbps"
                     .to_owned()

@@ -179,12 +179,10 @@ pub(super) fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> 
             .find(|demand| demand.nics > 0)
         && !request.pattern.may_share()
     {
-        let cards = if demand.nics == 1 { "card" } else { "cards" };
         Some(Reason::Rule(
             format!(
-                "{wanted} devices with {} network {cards} at {} or closer: the request and the machine allow {}",
-                demand.nics,
-                demand.nic_within,
+                "{wanted} devices with {}: the request and the machine allow {}",
+                cards(demand),
                 candidates.len()
             )
             .into(),
@@ -222,14 +220,18 @@ fn no_card_near(demand: &Demand, graph: &HardwareGraph) -> Option<Reason> {
         .map_or("no device has that many".to_owned(), |class| {
             format!("the closest has them at {class}")
         });
-    let cards = if demand.nics == 1 { "card" } else { "cards" };
     Some(Reason::Rule(
-        format!(
-            "a device with {} network {cards} at {} or closer: {found}",
-            demand.nics, demand.nic_within
-        )
-        .into(),
+        format!("a device with {}: {found}", cards(demand)).into(),
     ))
+}
+
+/// The network cards that a demand wants, in words.
+fn cards(demand: &Demand) -> String {
+    let plural = if demand.nics == 1 { "" } else { "s" };
+    format!(
+        "{} network card{plural} at {} or closer",
+        demand.nics, demand.nic_within
+    )
 }
 
 pub(super) fn in_use(request: &Request, view: &View<'_>) -> Reason {

@@ -48,7 +48,7 @@ pub enum HostRates {
     Told,
     /// It follows from the products of devices: each slot counts as having all lanes of its product.
     OfProducts,
-    /// It is a default.
+    /// A default stands in for it.
     Assumed,
 }
 

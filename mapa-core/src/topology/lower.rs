@@ -28,7 +28,7 @@ impl Fabric {
     ///
     /// # Complexity
     ///
-    /// O(n² h + l) for n devices under a host tree of height h, and l links.
+    /// O(n² h + l) for n devices and network cards under a host tree of height h, and l links.
     ///
     /// # Errors
     /// A machine without devices; more than 255 direct links between two devices; a device that

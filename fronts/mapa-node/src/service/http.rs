@@ -71,19 +71,19 @@ pub(super) fn serve(address: SocketAddr, shared: &Arc<SharedStatus>) -> Result<(
 /// Who is answered now, those that came first in front.
 #[derive(Debug, Default)]
 struct Clients {
-    inside: Mutex<Inside>,
+    inside: Mutex<ClientList>,
     left: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct ClientList {
     open: VecDeque<(u64, TcpStream)>,
     /// The clients that have left, whose threads have not been joined.
     left: Vec<u64>,
 }
 
 impl Clients {
-    fn inside(&self) -> MutexGuard<'_, Inside> {
+    fn inside(&self) -> MutexGuard<'_, ClientList> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

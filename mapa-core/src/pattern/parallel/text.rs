@@ -119,7 +119,7 @@ impl Parallelism {
         let named: Vec<Dimension> = settings.iter().map(|(dimension, _)| *dimension).collect();
         let scale = named
             .iter()
-            // A dimension that the job does not have says nothing of the others.
+            // A dimension that the job does not have sets no scale for the others.
             .filter(|&&dimension| self.group_size(dimension) > 1)
             .map(|&dimension| job.bytes(dimension) / self.default_of(dimension))
             .reduce(f64::max)
