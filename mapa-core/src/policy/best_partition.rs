@@ -10,15 +10,18 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use super::alike::among_sets;
 use super::api::Policy;
-use super::chosen::place;
+use super::chosen::{pairs, place, stopped};
 use super::decision::Decision;
 use super::refusal::Refusal;
 use crate::ids::PolicyId;
 use crate::matching::{SearchStats, StopReason};
+use crate::optimum::max;
 use crate::request::Request;
+use crate::score::Objective;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 use crate::view::View;
 
@@ -31,7 +34,9 @@ type Points<'a> = dyn Fn(&HardwareGraph, DeviceId, DeviceId) -> i32 + Send + Syn
 pub struct BestPartition<'a> {
     id: PolicyId,
     name: Cow<'static, str>,
-    points: Box<Points<'a>>,
+    points: Arc<Points<'a>>,
+    /// The points of a set. Kept, because tables of its values are found again by it.
+    points_of_set: Objective<'a>,
 }
 
 /// A policy that partitions the free devices into groups and allocates the best group of the best
@@ -48,10 +53,12 @@ pub struct BestPartition<'a> {
 /// with equal points, the one with the lowest device wins.
 ///
 /// Devices that must be included are in one full group, and the job gets that group. The pattern
-/// does not influence which group is chosen. Ranks get its devices in the smallest order that the
-/// pattern admits.
+/// does not influence which group is chosen, unless the request cannot be met on it, for instance
+/// because it demands links or network cards: then the job gets the set with most points on which
+/// it can. Ranks get the devices in the smallest order that the pattern admits.
 ///
-/// With more than 20 devices to choose from, the answer is [`Refusal::LimitReached`]. Decisions
+/// With more than 20 devices to choose from, a request that could be met is refused as
+/// [`Refusal::LimitReached`]. Decisions
 /// have no runners-up.
 ///
 /// # Complexity
@@ -86,10 +93,17 @@ pub fn best_partition<'a>(
     name: impl Into<Cow<'static, str>>,
     points: impl Fn(&HardwareGraph, DeviceId, DeviceId) -> i32 + Send + Sync + 'a,
 ) -> BestPartition<'a> {
+    let points: Arc<Points<'a>> = Arc::new(points);
+    let pair = points.clone();
+    let points_of_set = Objective::chosen("points", move |set| {
+        let of = |(a, b)| f64::from(pair(set.graph, a, b));
+        pairs(set.devices).map(of).sum()
+    });
     BestPartition {
         id: PolicyId::unique(),
         name: name.into(),
-        points: Box::new(points),
+        points,
+        points_of_set,
     }
 }
 
@@ -107,6 +121,7 @@ impl Policy for BestPartition<'_> {
         if let Some(answer) = among_sets(request, view, &plain) {
             return answer;
         }
+        let best = || max(self.points_of_set.clone());
         let free: Vec<DeviceId> = request.room(view).iter().collect();
         let k = request.pattern.len();
         let required = |id: &&DeviceId| request.must_include.contains(**id);
@@ -114,13 +129,14 @@ impl Policy for BestPartition<'_> {
             || free.len() < k
             || free.iter().filter(required).count() < request.must_include.len()
         {
-            return place(&self.name, request, view, None);
+            return place(&self.name, request, view, None, best());
         }
         if free.len() > MOST {
-            return Err(Refusal::LimitReached(SearchStats {
+            let limit = Refusal::LimitReached(SearchStats {
                 stopped: StopReason::NodeLimit,
                 ..SearchStats::default()
-            }));
+            });
+            return Err(stopped(&self.name, request, view, limit));
         }
         let required = (0..free.len()).filter(|&i| request.must_include.contains(free[i]));
         let mut partitions = GroupPartitions::new(
@@ -129,14 +145,14 @@ impl Policy for BestPartition<'_> {
             required.fold(0, |set, i| set | 1 << i),
             |a, b| (self.points)(view.graph(), free[a], free[b]),
         );
-        let best = partitions.best_group().map(|group| {
+        let group = partitions.best_group().map(|group| {
             let set: DeviceSet = (0..free.len())
                 .filter(|&i| group >> i & 1 == 1)
                 .map(|i| free[i])
                 .collect();
             (set, f64::from(partitions.points[group as usize]))
         });
-        place(&self.name, request, view, best)
+        place(&self.name, request, view, group, best())
     }
 }
 

@@ -8,15 +8,18 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use super::alike::among_sets;
 use super::api::Policy;
-use super::chosen::place;
+use super::chosen::{pairs, place, stopped};
 use super::decision::Decision;
 use super::refusal::Refusal;
 use crate::ids::PolicyId;
 use crate::matching::{Limits, SearchStats, StopReason};
+use crate::optimum::min;
 use crate::request::Request;
+use crate::score::Objective;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 use crate::view::View;
 
@@ -27,8 +30,10 @@ type Package<'a> = dyn Fn(&HardwareGraph, DeviceId) -> DeviceId + Send + Sync + 
 pub struct LeastWeight<'a> {
     id: PolicyId,
     name: Cow<'static, str>,
-    weight: Box<Weight<'a>>,
-    package: Box<Package<'a>>,
+    weight: Arc<Weight<'a>>,
+    package: Arc<Package<'a>>,
+    /// The weight of a set. Kept, because tables of its values are found again by it.
+    weight_of_set: Objective<'a>,
 }
 
 /// A policy that takes the set of least weight among the sets made of packages. The weight of a set
@@ -44,7 +49,9 @@ pub struct LeastWeight<'a> {
 ///
 /// Ties: the fewest packages. Then packages are compared one by one, first those taken whole, in
 /// the order of their numbers of free devices and then of their ids. The pattern does not influence
-/// which set is chosen. Ranks get its devices in the smallest order that the pattern admits.
+/// which set is chosen, unless the request cannot be met on it, for instance because it demands
+/// links or network cards: then the job gets the set of least weight on which it can. Ranks get the
+/// devices in the smallest order that the pattern admits.
 /// Decisions have no runners-up.
 ///
 /// # Complexity
@@ -58,11 +65,22 @@ pub fn least_weight<'a>(
     weight: impl Fn(&HardwareGraph, (DeviceId, DeviceId), bool) -> u32 + Send + Sync + 'a,
     package: impl Fn(&HardwareGraph, DeviceId) -> DeviceId + Send + Sync + 'a,
 ) -> LeastWeight<'a> {
+    let weight: Arc<Weight<'a>> = Arc::new(weight);
+    let package: Arc<Package<'a>> = Arc::new(package);
+    let (pair, home) = (weight.clone(), package.clone());
+    let weight_of_set = Objective::chosen("weight", move |set| {
+        let of = |(a, b)| {
+            let same = home(set.graph, a) == home(set.graph, b);
+            f64::from(pair(set.graph, (a, b), same))
+        };
+        pairs(set.devices).map(of).sum()
+    });
     LeastWeight {
         id: PolicyId::unique(),
         name: name.into(),
-        weight: Box::new(weight),
-        package: Box::new(package),
+        weight,
+        package,
+        weight_of_set,
     }
 }
 
@@ -80,29 +98,36 @@ impl Policy for LeastWeight<'_> {
         if let Some(answer) = among_sets(request, view, &plain) {
             return answer;
         }
+        let best = || min(self.weight_of_set.clone());
         let room = request.room(view);
         let (k, required) = (request.pattern.len(), &request.must_include);
         if k == 0 || room.len() < k || required.len() > k || !required.is_subset(&room) {
-            return place(&self.name, request, view, None);
+            return place(&self.name, request, view, None, best());
         }
         let mut search =
             LeastWeightSearch::new(self, view.graph(), &room, required, k, request.limits);
         search.run();
         let stats = search.stats();
-        let Some(best) = search.best else {
+        let Some(lightest) = search.best else {
             return if stats.complete() {
-                place(&self.name, request, view, None)
+                place(&self.name, request, view, None, best())
             } else {
-                Err(Refusal::LimitReached(stats))
+                let limit = Refusal::LimitReached(stats);
+                Err(stopped(&self.name, request, view, limit))
             };
         };
         let decision = place(
             &self.name,
             request,
             view,
-            Some((best.set, -(best.weight as f64))),
+            Some((lightest.set, -(lightest.weight as f64))),
+            best(),
         )?;
-        Ok(decision.searched(stats))
+        Ok(if decision.search().complete() {
+            decision.searched(stats)
+        } else {
+            decision
+        })
     }
 }
 

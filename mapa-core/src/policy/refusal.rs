@@ -167,10 +167,7 @@ pub(super) fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> 
         .iter()
         .position(|demand| graph.candidates(demand).is_empty())
     {
-        Some(
-            no_card_near(&request.pattern.demands()[rank], graph)
-                .unwrap_or(Reason::NothingFits { rank }),
-        )
+        Some(no_card_near(request, rank, graph).unwrap_or(Reason::NothingFits { rank }))
     } else if candidates.len() < wanted
         && let Some(demand) = request
             .pattern
@@ -205,20 +202,50 @@ pub(super) fn never(request: &Request, graph: &HardwareGraph) -> Option<Reason> 
     }
 }
 
-/// That only network cards near enough are missing, and how near they are.
-fn no_card_near(demand: &Demand, graph: &HardwareGraph) -> Option<Reason> {
-    let others = graph.candidates(&Demand { nics: 0, ..*demand });
-    if demand.nics == 0 || others.is_empty() {
+/// The reason why the idle machine has no placement: network cards, if the request could be met
+/// without them.
+pub(super) fn no_match(request: &Request, graph: &HardwareGraph, without_cards: bool) -> Reason {
+    let demands = request.pattern.demands();
+    let Some(rank) = demands
+        .iter()
+        .position(|demand| demand.nics > 0)
+        .filter(|_| without_cards)
+    else {
+        return Reason::NoMatch;
+    };
+    no_card_near(request, rank, graph).unwrap_or_else(|| {
+        Reason::Rule(
+            format!(
+                "{} for rank {rank}: no set of devices that meets the rest of the request has it",
+                cards(&demands[rank])
+            )
+            .into(),
+        )
+    })
+}
+
+/// That of the devices that the request allows, only network cards near enough are missing, and how
+/// near they are.
+fn no_card_near(request: &Request, rank: usize, graph: &HardwareGraph) -> Option<Reason> {
+    let demand = &request.pattern.demands()[rank];
+    let allowed = |demand: &Demand| &request.eligible(graph) & &graph.candidates(demand);
+    let others = allowed(&Demand { nics: 0, ..*demand });
+    if demand.nics == 0 || others.is_empty() || !allowed(demand).is_empty() {
         return None;
     }
     let last = usize::from(demand.nics) - 1;
     let near = others
         .iter()
         .filter_map(|id| graph.device(id).nics.get(last));
+    let some = if request.eligible(graph) == *graph.everything() {
+        ""
+    } else {
+        " that the request allows"
+    };
     let found = near
         .max()
-        .map_or("no device has that many".to_owned(), |class| {
-            format!("the closest has them at {class}")
+        .map_or(format!("no device{some} has that many"), |class| {
+            format!("the closest{some} has them at {class}")
         });
     Some(Reason::Rule(
         format!("a device with {}: {found}", cards(demand)).into(),

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::alike::among_sets;
 use super::api::Policy;
 use super::decision::{Decision, RunnerUp, Scored, paper_scores};
-use super::refusal::{Reason, Refusal, in_use, never};
+use super::refusal::{Reason, Refusal, in_use, never, no_match};
 use crate::ids::PolicyId;
 use crate::matching::SearchStats;
 use crate::optimum::{Criterion, Problem, RankedPlacement, Requirement, RequirementTest};
+use crate::pattern::Demand;
 use crate::request::Request;
 use crate::score::{Candidate, EdgeOn, Objective, Seat, Subset};
 use crate::topology::Device;
@@ -238,21 +239,31 @@ impl<'a> Rules<'a> {
     }
 
     fn why_not(&self, request: &Request, view: &View<'_>) -> Result<Refusal, SearchStats> {
+        let possible_for =
+            |request: &Request, view: &View<'_>, requirements: &[Requirement<'_>]| {
+                Problem {
+                    request,
+                    view,
+                    criteria: &[],
+                    requirements,
+                    limits: request.limits,
+                }
+                .any()
+            };
         let possible = |view: &View<'_>, requirements: &[Requirement<'_>]| {
-            Problem {
-                request,
-                view,
-                criteria: &[],
-                requirements,
-                limits: request.limits,
-            }
-            .any()
+            possible_for(request, view, requirements)
         };
         let rule = |name: &str| Reason::Rule(format!("{name} of the policy {}", self.name).into());
         let idle = view.as_if_free(view.graph().everything());
         // First the machine: infeasible if even the idle machine has no placement.
         if !possible(&idle, &[])? {
-            return Ok(Refusal::Infeasible(Reason::NoMatch));
+            let has_cards = request.pattern.demands().iter().any(|d| d.nics > 0);
+            let without_cards = has_cards && possible_for(&without_cards(request), &idle, &[])?;
+            return Ok(Refusal::Infeasible(no_match(
+                request,
+                view.graph(),
+                without_cards,
+            )));
         }
         let lasting: Vec<Requirement<'a>> = self
             .requirements
@@ -281,6 +292,23 @@ impl<'a> Rules<'a> {
         }
         // A placement exists after all. The search with criteria had other limits and missed it.
         Ok(Refusal::Busy(in_use(request, view)))
+    }
+}
+
+/// The request without its demands for network cards.
+fn without_cards(request: &Request) -> Request {
+    let demands = request.pattern.demands().to_vec();
+    let plain = demands
+        .into_iter()
+        .map(|demand| Demand { nics: 0, ..demand });
+    let pattern = plain
+        .enumerate()
+        .fold(request.pattern.clone(), |pattern, (rank, demand)| {
+            pattern.with_demand(rank, demand)
+        });
+    Request {
+        pattern,
+        ..request.clone()
     }
 }
 

@@ -177,9 +177,21 @@ impl Fabric {
         self.facts.assumed_link_gbps = gbps;
     }
 
+    /// The assumed rate of each direct link, GB/s per direction; `None` if the description has the rate.
+    #[must_use]
+    pub fn assumed_link_gbps(&self) -> Option<f64> {
+        self.facts.assumed_link_gbps
+    }
+
     /// States how the bandwidth of paths through the host is known.
     pub fn set_host_rates(&mut self, known: HostRates) {
         self.facts.host_rates = known;
+    }
+
+    /// How the bandwidth of paths through the host is known.
+    #[must_use]
+    pub fn host_rates(&self) -> HostRates {
+        self.facts.host_rates
     }
 
     /// The position of a device among the devices.
@@ -231,13 +243,13 @@ impl HardwareGraph {
     /// The assumed rate of each direct link, GB/s per direction; `None` if the description has the rate.
     #[must_use]
     pub fn assumed_link_gbps(&self) -> Option<f64> {
-        self.fabric().facts.assumed_link_gbps
+        self.fabric().assumed_link_gbps()
     }
 
     /// How the bandwidth of paths through the host is known.
     #[must_use]
     pub fn host_rates(&self) -> HostRates {
-        self.fabric().facts.host_rates
+        self.fabric().host_rates()
     }
 
     /// The generation of the direct links, where it is known: `NVLink 4`.

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use mapa_core::testing::{free_sets, requests};
 use mapa_core::{
-    Allocator, BestPartition, DeviceId, DeviceSet, HardwareGraph, LeastWeight, LinkClass, Pattern,
-    Policy, Reason, Refusal, Request, best_partition, least_weight,
+    Allocator, BestPartition, Decision, Demand, DeviceId, DeviceSet, Fabric, FabricNode,
+    HardwareGraph, LeastWeight, LinkClass, NodeKind, Pattern, Policy, Reason, Refusal, Request,
+    best_partition, greedy, least_weight, lowest_id,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -238,6 +240,159 @@ proptest! {
             let theirs = by_permutation(&table, &package, &available, &required, k).map(|group| set(&group));
             prop_assert_eq!(ours.ok(), theirs);
         }
+    }
+}
+
+/// Both policies.
+fn both() -> [Box<dyn Policy>; 2] {
+    [
+        Box::new(best_partition("points", |_, a, b| {
+            (a.0 * 5 + b.0 * 3) as i32 % 7
+        })),
+        Box::new(least_weight(
+            "weight",
+            |_, (a, b), _| (a.0 * 3 + b.0 * 5) % 7,
+            |_, id| id,
+        )),
+    ]
+}
+
+/// A card is this far from each device.
+fn with_card(classes: &[LinkClass], links: &[bool]) -> HardwareGraph {
+    let mut fabric = Fabric::new();
+    let ids = crate::common::gpus(&mut fabric, classes.len());
+    let (name, kind) = ("NIC0".to_owned(), NodeKind::Nic);
+    let card = fabric.add(FabricNode { name, kind }).unwrap();
+    for (&id, &class) in ids.iter().zip(classes) {
+        fabric.link(id, card, class, 12.0).unwrap();
+    }
+    let pairs = (0..ids.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+    for ((a, b), is_linked) in pairs.zip(links.iter().cycle()) {
+        fabric.link(ids[a], ids[b], LinkClass::Phb, 12.0).unwrap();
+        if *is_linked {
+            fabric
+                .link(ids[a], ids[b], LinkClass::Direct(1), 25.0)
+                .unwrap();
+        }
+    }
+    fabric.lower().unwrap()
+}
+
+fn kind(answer: &Result<Decision, Refusal>) -> &'static str {
+    answer.as_ref().map_or_else(Refusal::kind, |_| "placed")
+}
+
+proptest! {
+    #![proptest_config(mapa_core::testing::cases(600))]
+
+    /// What these policies do not know of decides which set they choose, never whether there is one.
+    #[test]
+    fn busy_infeasible_and_placed_are_those_of_every_policy(
+        classes in vec(prop_oneof![Just(LinkClass::Pix), Just(LinkClass::Sys), Just(LinkClass::Sys)], 1..=6),
+        links in vec(any::<bool>(), 1..=15),
+        free in free_sets(6),
+        request in requests(6, 1..=4),
+        (nics, each) in (0u8..=2, any::<bool>()),
+    ) {
+        let graph = with_card(&classes, &links);
+        let near = Demand::whole().near_nics(nics, LinkClass::Pix);
+        let pattern = if each { request.pattern.clone().each(near) } else { request.pattern.with_demand(0, near) };
+        let request = Request { pattern, ..request };
+        let free = &free & &graph.all();
+        let view = graph.with_free(&free);
+        let expected = kind(&lowest_id().decide(&request, &view));
+        prop_assert_eq!(kind(&greedy().decide(&request, &view)), expected);
+        for policy in both() {
+            let found = policy.decide(&request, &view);
+            prop_assert_eq!(kind(&found), expected, "{}: {:?}", policy.name(), found);
+        }
+    }
+}
+
+#[test]
+fn a_set_without_a_card_gives_way_to_the_best_that_has_one() {
+    use LinkClass::{Pix, Sys};
+    let graph = with_card(&[Sys, Sys, Pix, Sys], &[false]);
+    let near = Demand::whole().near_nics(1, Pix);
+    let request = Request::new(Pattern::ring(2).with_demand(0, near));
+    // 0 and 1 are best of all, 1 and 2 of those with the card.
+    let points = |a: u32, b: u32| match (a, b) {
+        (0, 1) => 9,
+        (1, 2) => 5,
+        _ => 1,
+    };
+    let policies: [Box<dyn Policy>; 2] = [
+        Box::new(best_partition("p", move |_, a, b| points(a.0, b.0))),
+        Box::new(least_weight(
+            "w",
+            move |_, (a, b), _| 10 - points(a.0, b.0) as u32,
+            |_, id| id,
+        )),
+    ];
+    for policy in policies {
+        let decision = policy
+            .decide(&request, &graph.with_free(&graph.all()))
+            .unwrap();
+        assert_eq!(**decision.placement(), [2.into(), 1.into()]);
+        let busy = policy.decide(&request, &graph.with_free(&[0, 1, 3].into()));
+        assert_eq!(kind(&busy), "busy");
+    }
+}
+
+#[test]
+fn what_is_missing_is_said_to_be_cards_where_it_is() {
+    use LinkClass::{Pix, Sys};
+    let graph = with_card(
+        &[Sys, Sys, Pix, Sys],
+        &[true, true, true, true, true, false],
+    );
+    let near = |nics| Demand::whole().near_nics(nics, Pix);
+    let job = |nics| Request::new(Pattern::ring(2).with_demand(0, near(nics)));
+    let all = graph.all();
+    let idle = graph.with_free(&all);
+    let why = |request: &Request| {
+        let mut policies = vec![Box::new(lowest_id()) as Box<dyn Policy>];
+        policies.extend(both());
+        let whys: Vec<_> = policies
+            .iter()
+            .map(|policy| match policy.decide(request, &idle) {
+                Err(Refusal::Infeasible(why)) => why.to_string(),
+                other => panic!("{}: {other:?}", policy.name()),
+            })
+            .collect();
+        assert!(whys.iter().all(|why| *why == whys[0]), "{whys:?}");
+        whys[0].clone()
+    };
+    insta::assert_snapshot!(why(&job(1).avoid([2].into())), @"not met: a device with 1 network card at pix or closer: the closest that the request allows has them at sys");
+    insta::assert_snapshot!(why(&job(1).only([0, 1].into())), @"not met: a device with 1 network card at pix or closer: the closest that the request allows has them at sys");
+    insta::assert_snapshot!(why(&job(2)), @"not met: a device with 2 network cards at pix or closer: no device has that many");
+    insta::assert_snapshot!(why(&job(1).must_include([0, 1].into())), @"not met: 1 network card at pix or closer for rank 0: no set of devices that meets the rest of the request has it");
+    // Of links nothing is missing without the card, and nothing of cards without the links.
+    let linked = |request: Request| request.min_link(LinkClass::Direct(1));
+    insta::assert_snapshot!(why(&linked(job(1).avoid([0, 1].into()))), @"no set of devices of this machine has the links that the request needs and can exist at once");
+}
+
+#[test]
+fn what_is_infeasible_or_busy_is_so_beyond_the_limits_of_a_policy() {
+    let large = complete(21);
+    let policy = best_partition("p", |_, _, _| 1);
+    let answer = |request: Request| policy.decide(&request, &large.with_free(&large.all()));
+    let pair = || Request::new(Pattern::ring(2));
+    assert_eq!(kind(&answer(pair())), "limit_reached");
+    let linked = pair().min_link(LinkClass::Direct(1));
+    assert_eq!(kind(&answer(linked)), "infeasible");
+}
+
+#[test]
+fn a_device_of_its_own_for_every_rank_is_a_rule_of_theirs() {
+    let graph = complete(2);
+    let three = Request::new(Pattern::independent(3).each(Demand::whole().shared()));
+    let two = Request::new(Pattern::independent(2).each(Demand::whole().shared()));
+    for policy in both() {
+        let refusal = policy.decide(&three, &graph.with_free(&graph.all()));
+        assert_eq!(kind(&refusal), "infeasible", "{refusal:?}");
+        let refusal = policy.decide(&two, &graph.with_free(&[0].into()));
+        assert_eq!(kind(&refusal), "busy", "{refusal:?}");
     }
 }
 
