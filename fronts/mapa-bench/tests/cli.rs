@@ -136,6 +136,9 @@ fn match_names_the_best_and_says_what_is_not_complete() {
         (&top["top_complete"], &top["stopped"], &top["machine"]),
         (&json!(true), &Value::Null, &json!("dgx-1v"))
     );
+    assert_eq!(top["bandwidth_model"], "expected_gbps");
+    let by_rings = answer("match --machine dgx-1v --gpus 3 --top 2 --model ring-packing");
+    assert_eq!(by_rings["bandwidth_model"], "ring_packing_gbps");
     let cut = answer("match --machine dgx-1v --gpus 5 --max-nodes 20 --top 2");
     assert_eq!(
         (&cut["complete"], &cut["top_complete"]),

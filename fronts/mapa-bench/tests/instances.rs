@@ -443,7 +443,7 @@ fn compare_shows_the_policies_for_instances_where_they_mean_something() {
     );
     assert!(
         printed.starts_with(
-            "dgx-a100, 2 instances of 1g, independent, of unknown sensitivity to bandwidth\n"
+            "dgx-a100, 2 instances of 1g, independent, of unknown sensitivity to bandwidth (counts as insensitive: its ranks do not communicate)\n"
         ),
         "{printed}"
     );

@@ -79,7 +79,12 @@ fn print(
     let sensitive = match job.sensitivity(args.sensitive) {
         Sensitivity::Sensitive => "bandwidth-sensitive",
         Sensitivity::Insensitive => "not bandwidth-sensitive",
-        Sensitivity::Unknown => "of unknown sensitivity to bandwidth",
+        Sensitivity::Unknown if outcome.request.is_sensitive() => {
+            "of unknown sensitivity to bandwidth (counts as sensitive)"
+        }
+        Sensitivity::Unknown => {
+            "of unknown sensitivity to bandwidth (counts as insensitive: its ranks do not communicate)"
+        }
     };
     let (name, words) = (&loaded.machine.name, &args.job);
     let devices = words.slice.as_ref().map_or("devices".to_owned(), |slice| {

@@ -57,6 +57,8 @@ pub struct MatchesOnMachine {
     pub names: Vec<Vec<String>>,
     /// The matches of highest bandwidth by the model, as many as were asked for.
     pub top: Vec<Scored>,
+    /// The model by which `top` is ranked: the one that the request names, else that by which `allocate` reports.
+    pub bandwidth_model: String,
     /// Whether the search for the best matches ended.
     pub top_complete: bool,
 }

@@ -283,6 +283,7 @@ impl MatchOutcome {
                 .iter()
                 .map(|best| answer::Scored::new(best, graph))
                 .collect(),
+            bandwidth_model: self.model_choice.objective.name().to_owned(),
             top_complete: self.is_top_complete,
         }
     }
