@@ -129,7 +129,7 @@ impl Dump {
         self.machine.fabric.set_products(name);
         self.machine.vendor = (self.machine.vendor).or_else(|| products::vendor(name));
         if let Some(links) = products::links(name).filter(|_| !self.says.direct_gbps) {
-            self.machine.fabric.set_direct_gbps(links.gbps_per_link)?;
+            self.machine.tell_link_gbps(links.gbps_per_link)?;
             self.says.direct_gbps = self.says.direct;
         }
         Ok(())

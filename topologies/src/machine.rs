@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use mapa_core::{Fabric, HardwareGraph, LinkClass};
+use mapa_core::{Fabric, HardwareGraph, HostRates, LinkClass};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::mig;
 use crate::vendor::Vendor;
 
@@ -53,6 +54,55 @@ impl Machine {
         title
             .split_once(MERGED_FROM)
             .map_or(title, |(before, _)| before)
+    }
+
+    /// Sets the bandwidth of every direct link, GB/s per direction, as something tells it that the description does not
+    /// have. No note says any more that it is assumed.
+    ///
+    /// # Errors
+    /// A bandwidth that is not a positive number.
+    ///
+    /// # Examples
+    /// ```
+    /// let matrix = b"     GPU0  GPU1\nGPU0   X   NV2\nGPU1  NV2    X";
+    /// let mut machine = mapa_topologies::read(matrix)?.into_machine()?;
+    /// assert!(machine.notes.iter().any(|note| note.contains("25 GB/s")));
+    /// machine.tell_link_gbps(50.0)?;
+    /// assert!(machine.notes.iter().all(|note| !note.contains("25 GB/s")));
+    /// # Ok::<(), mapa_topologies::Error>(())
+    /// ```
+    pub fn tell_link_gbps(&mut self, gbps: f64) -> Result<(), Error> {
+        self.fabric.set_direct_gbps(gbps)?;
+        self.fabric.assume_link_gbps(None);
+        self.assume_no_more(ASSUMED_DIRECT_GBPS);
+        Ok(())
+    }
+
+    /// As [`tell_link_gbps`](Self::tell_link_gbps), for every path through the host.
+    ///
+    /// # Errors
+    /// A bandwidth that is not a positive number.
+    pub fn tell_host_gbps(&mut self, gbps: f64) -> Result<(), Error> {
+        self.fabric.set_host_gbps(gbps)?;
+        self.fabric.set_host_rates(HostRates::Told);
+        self.assume_no_more(ASSUMED_HOST_GBPS);
+        Ok(())
+    }
+
+    /// Takes out of the notes what they say of an assumed bandwidth: words at the end of a sentence that says more, else
+    /// the sentence.
+    fn assume_no_more(&mut self, gbps: f64) {
+        let rate = format!("{gbps} GB/s");
+        let words = [", at ", ", ", " of "].map(|before| format!("{before}{rate}"));
+        for note in &mut self.notes {
+            let plain = words
+                .iter()
+                .fold(note.clone(), |note, words| note.replace(words, ""));
+            let sentences = plain.split_inclusive(". ");
+            let kept: String = sentences.filter(|said| !said.contains(&rate)).collect();
+            *note = kept.trim_end().to_owned();
+        }
+        self.notes.retain(|note| !note.is_empty());
     }
 
     /// The graph on which allocation decisions are made.

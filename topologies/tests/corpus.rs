@@ -232,3 +232,31 @@ fn every_text_reads_to_what_the_file_beside_it_says() {
             .collect(),
     );
 }
+
+#[test]
+fn no_note_says_that_a_rate_is_assumed_which_is_told() {
+    let mut assumed = [0, 0];
+    for (reader, _) in READERS {
+        for (name, bytes) in texts(reader) {
+            let Ok(mut machine) = read(&bytes).and_then(Dump::into_machine) else {
+                continue;
+            };
+            let says = |machine: &mapa_topologies::Machine, rate: &str| {
+                machine.notes.iter().any(|note| note.contains(rate))
+            };
+            let rates = ["25 GB/s", "12 GB/s"];
+            let [links, host] = rates.map(|rate| usize::from(says(&machine, rate)));
+            assumed = [assumed[0] + links, assumed[1] + host];
+            machine.tell_link_gbps(50.0).unwrap();
+            assert!(!says(&machine, rates[0]), "{name}: {:?}", machine.notes);
+            machine.tell_host_gbps(31.5).unwrap();
+            assert!(!says(&machine, rates[1]), "{name}: {:?}", machine.notes);
+            assert!(
+                machine.notes.iter().all(|note| note.ends_with('.')),
+                "{name}: {:?}",
+                machine.notes
+            );
+        }
+    }
+    assert!(assumed.iter().all(|&texts| texts > 5), "{assumed:?}");
+}

@@ -5,9 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use mapa_core::mig::{Layout, Model};
-use mapa_core::{
-    Allocator, DeviceId, HardwareGraph, HostRates, NodeId, NodeKind, PeerAccess, PeerSource,
-};
+use mapa_core::{Allocator, DeviceId, HardwareGraph, NodeId, NodeKind, PeerAccess, PeerSource};
 use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
 use mapa_topologies::{
     Dump, Kind, Machine, Merged, Vendor, know_links, link_generation, merge, mig, named, products,
@@ -175,8 +173,7 @@ impl MachineSpec {
             ));
         }
         if let Some(gbps) = self.pcie_gbps {
-            machine.fabric.set_host_gbps(gbps)?;
-            machine.fabric.set_host_rates(HostRates::Told);
+            machine.tell_host_gbps(gbps).map_err(Error::malformed)?;
             machine.notes.push(format!(
                 "Set by option: {gbps} GB/s for every path through the host."
             ));
@@ -186,8 +183,7 @@ impl MachineSpec {
             }
         }
         if let Some(gbps) = self.nvlink_gbps {
-            machine.fabric.set_direct_gbps(gbps)?;
-            machine.fabric.assume_link_gbps(None);
+            machine.tell_link_gbps(gbps).map_err(Error::malformed)?;
             machine
                 .notes
                 .push(format!("Set by option: {gbps} GB/s for every direct link."));

@@ -110,10 +110,13 @@ fn notes(matrix: &TopoMatrix) -> Vec<String> {
     let n = matrix.devices.len();
     let direct = |a, b| matrix.class(a, b).is_some_and(LinkClass::is_direct);
     let mut notes = vec![
-        "The text gives no bandwidths: unless set, a direct link counts 25 GB/s, a host path 12."
-            .to_owned(),
+        "The text gives no bandwidth of host paths: unless set, each counts 12 GB/s.".to_owned(),
     ];
     if (0..n).any(|b| (0..b).any(|a| direct(a, b))) {
+        notes.push(
+            "The text gives no bandwidth of direct links: unless set, each counts 25 GB/s."
+                .to_owned(),
+        );
         notes.push("Host paths beneath direct links are inferred.".to_owned());
     }
     notes

@@ -299,7 +299,7 @@ fn notes(says: Says, joins: bool) -> Vec<String> {
     }
     if joins && says.host == HostDetail::Classes {
         let what = format!(
-            "Devices with the same Cores share a NUMA node; host paths count {ASSUMED_HOST_GBPS} GB/s."
+            "Devices with the same Cores share a NUMA node. Host paths count {ASSUMED_HOST_GBPS} GB/s."
         );
         notes.push(what);
     } else if joins {
