@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mapa_core::testing::machines;
 use mapa_core::{
-    BuiltIn, DeviceId, HardwareGraph, LinkClass, MachineId, Pattern, Policy, Reason, Refusal,
-    Request, Rules, greedy, lowest_id, lowest_ids,
+    BuiltIn, DeviceId, DeviceInfo, Fabric, FabricNode, HardwareGraph, LinkClass, MachineId,
+    NodeKind, Pattern, Policy, Reason, Refusal, Request, Rules, greedy, lowest_id, lowest_ids,
 };
 use mapa_sched::{
     Action, Assignment, Conservative, Easy, Event, Fifo, Fleet, Job, JobId, Scheduler, Tenant,
@@ -268,7 +268,119 @@ fn queues_spread_jobs_and_backfilling_says_that_it_does_not() {
     }
 }
 
+/// A machine with devices of these products, each pair joined.
+fn of_products(products: &[&str]) -> Arc<HardwareGraph> {
+    let mut fabric = Fabric::new();
+    let ids: Vec<_> = (0..)
+        .zip(products)
+        .map(|(at, product)| {
+            let info = DeviceInfo {
+                product: (!product.is_empty()).then(|| (*product).to_owned()),
+                ..DeviceInfo::default()
+            };
+            let (name, kind) = (format!("GPU{at}"), NodeKind::Device(info));
+            fabric.add(FabricNode { name, kind }).unwrap()
+        })
+        .collect();
+    for b in 0..ids.len() {
+        for a in 0..b {
+            fabric.link(ids[a], ids[b], LinkClass::Phb, 12.0).unwrap();
+        }
+    }
+    Arc::new(fabric.lower().unwrap())
+}
+
+/// The products of each part of a job on so many devices; else the kind of refusal, and the refusal.
+fn products_of(
+    fleet: &Fleet,
+    request: &Request,
+) -> Result<Vec<Vec<String>>, (&'static str, String)> {
+    let parts = fleet.clone();
+    let found = parts.spread(lowest_id(), request);
+    let mut booked = fleet.clone();
+    let started = start(&mut booked, 0, &lowest_id(), request);
+    assert_eq!(started.is_ok(), found.is_ok());
+    let found = found.map_err(|why| (why.kind(), why.to_string()))?;
+    let named = |part: &mapa_core::Decision| {
+        let graph = fleet.machine(part.stamp().machine).unwrap().graph().clone();
+        let product = |id: &DeviceId| graph.device(*id).product.clone().unwrap_or_default();
+        part.placement().iter().map(product).collect()
+    };
+    Ok(found.iter().map(named).collect())
+}
+
+#[test]
+fn all_parts_are_of_one_product_unless_the_job_may_mix_them() {
+    let (old, new) = (["L4"; 4], ["L40S"; 4]);
+    let mixed = of_products(&["L4", "L4", "L40S", "L40S"]);
+    let fleet = |machines: &[&Arc<HardwareGraph>]| {
+        Fleet::new(machines.iter().map(|graph| (*graph).clone())).with_network(5.0)
+    };
+    let (old, new) = (of_products(&old), of_products(&new));
+    let like = |n: usize| Request::new(Pattern::ring(n));
+    let six = fleet(&[&old, &new, &new]);
+    assert_eq!(
+        products_of(&six, &like(6)).unwrap(),
+        [vec!["L40S"; 4], vec!["L40S"; 2]]
+    );
+    let any = products_of(&six, &like(6).unlike(true)).unwrap();
+    assert_eq!(any, [vec!["L4"; 4], vec!["L40S"; 2]]);
+    // Machines of several products give those of one.
+    let split = fleet(&[&mixed, &old, &mixed]);
+    assert_eq!(
+        products_of(&split, &like(7)).unwrap(),
+        [vec!["L4"; 4], vec!["L4"; 2], vec!["L4"; 1]]
+    );
+    // Four of one product lie on two machines of which each has four devices.
+    let halves = fleet(&[&mixed, &mixed]);
+    assert_eq!(
+        products_of(&halves, &like(4)).unwrap(),
+        [vec!["L4"; 2], vec!["L4"; 2]]
+    );
+    let (kind, why) = products_of(&halves, &like(5)).unwrap_err();
+    assert_eq!(kind, "infeasible");
+    insta::assert_snapshot!(why, @"not met: 5 devices of one product on the machines together; a request for unlike devices may mix them");
+    assert!(products_of(&halves, &like(5).unlike(true)).is_ok());
+    // Where a product is not known, nothing tells the others apart.
+    let unknown = fleet(&[&of_products(&["", ""]), &new]);
+    assert!(products_of(&unknown, &like(5)).is_ok());
+    // In use is not never.
+    let mut busy = six.clone();
+    start(&mut busy, 1, &lowest_id(), &like(4).avoid([9].into())).unwrap();
+    let mut both = busy.clone();
+    start(&mut both, 2, &lowest_id(), &like(3)).unwrap();
+    start(&mut both, 3, &lowest_id(), &like(3)).unwrap();
+    assert_eq!(products_of(&both, &like(6)).unwrap_err().0, "busy");
+}
+
 proptest! {
+    /// A product has the devices if and only if so many of it are free; and no part has another.
+    #[test]
+    fn parts_of_one_product_are_found_where_they_are(
+        machines in vec(vec(0usize..3, 1..=4), 1..=4),
+        ranks in 2usize..=6,
+    ) {
+        let names = ["A", "B", "C"];
+        let graphs = machines.iter().map(|of| of_products(&of.iter().map(|&p| names[p]).collect::<Vec<_>>()));
+        let fleet = Fleet::new(graphs).with_network(5.0);
+        let count = |product: usize| machines.iter().flatten().filter(|&&p| p == product).count();
+        match fleet.spread(lowest_id(), &Request::new(Pattern::independent(ranks))) {
+            Ok(parts) => {
+                let of = |part: &mapa_core::Decision| {
+                    let machine = part.stamp().machine.0 as usize;
+                    part.placement().iter().map(|id| machines[machine][id.index()]).collect::<Vec<_>>()
+                };
+                let all: Vec<usize> = parts.iter().flat_map(of).collect();
+                prop_assert_eq!(all.len(), ranks);
+                prop_assert!(all.iter().all(|&product| product == all[0]), "{:?}", all);
+            }
+            Err(why) => {
+                prop_assert_eq!(why.kind(), "infeasible");
+                prop_assert!((0..3).all(|product| count(product) < ranks));
+            }
+        }
+    }
+
     #[test]
     fn parts_are_whole_disjoint_and_as_few_as_counts_allow(
         kinds in vec(machines(1..=5), 1..=3),

@@ -151,9 +151,9 @@ fn malformed_lines_of_the_released_form_are_refused_with_line_and_expected_form(
 #[test]
 fn every_column_of_our_own_form_is_read() {
     let text = "# source: by hand\n# note: a guess\n# 2026\n\
-        id,arrival_s,gpus,duration_s,pattern,sensitive,task,estimate_s,priority,deadline_s,same_numa,isolated,slo_s,pcie_alpha,link_ratio\n\
-        7,0.1,4,12.000000001,all-to-all,yes,\"a, b\",unknown,-2,100,true,no,0.05,0.25,1.75\n\
-        8,3,2,5,independent,,,7.5,,,,,,,\n";
+        id,arrival_s,gpus,duration_s,pattern,sensitive,task,estimate_s,priority,deadline_s,same_numa,like,isolated,slo_s,pcie_alpha,link_ratio\n\
+        7,0.1,4,12.000000001,all-to-all,yes,\"a, b\",unknown,-2,100,true,Any,no,0.05,0.25,1.75\n\
+        8,3,2,5,independent,,,7.5,,,,,,,,\n";
     let workload = read_jobs(text).unwrap();
     assert_eq!(
         (workload.source.as_str(), &workload.notes[..]),
@@ -161,7 +161,8 @@ fn every_column_of_our_own_form_is_read() {
     );
     let request = Request::new(Pattern::all_to_all(4))
         .sensitive(true)
-        .same_numa(true);
+        .same_numa(true)
+        .unlike(true);
     let mut job = Job::new(JobId(7), request);
     job.arrived = Time(100_000_000);
     job.priority = -2;
@@ -250,7 +251,7 @@ fn a_malformed_header_is_refused_with_what_is_known() {
     insta::assert_snapshot!(
         refused("gpus,duration\n1,5\n",
         1),
-        @"line 1: no column `duration_s`, but a column `duration`: expected id, arrival_s, gpus, duration_s, pattern, sensitive, task, estimate_s, priority, deadline_s, same_numa, isolated, slo_s, slice, pcie_gbps, pcie_alpha, link_ratio, memory_gb, tasks, grows, submit_s"
+        @"line 1: no column `duration_s`, but a column `duration`: expected id, arrival_s, gpus, duration_s, pattern, sensitive, task, estimate_s, priority, deadline_s, same_numa, like, isolated, slo_s, slice, pcie_gbps, pcie_alpha, link_ratio, memory_gb, tasks, grows, submit_s"
     );
     insta::assert_snapshot!(
         refused("# c\n\ngpus,arrival_s\n1,5\n",
@@ -362,12 +363,12 @@ fn what_a_file_cannot_hold_is_refused_with_the_job() {
     );
     insta::assert_snapshot!(
         refused(own(Request::new(Pattern::ring(2)).avoid(DeviceSet::from([1])))),
-        @"job 3: a job file cannot hold its constraints: expected none but same_numa"
+        @"job 3: a job file cannot hold its constraints: expected none but same_numa and like"
     );
     let plan = TaskPlan::new(Duration::ZERO, plain().job.request, Duration::ZERO);
     insta::assert_snapshot!(
         refused(plain().tasks([plan])),
-        @"job 3: a job file cannot hold the tasks of a job that is isolated, on one NUMA node, or on several devices"
+        @"job 3: a job file cannot hold the tasks of a job that is isolated, on one NUMA node, of unlike devices, or on several devices"
     );
     insta::assert_snapshot!(
         refused(plain().task(" x")),
@@ -648,7 +649,7 @@ fn tasks_that_a_file_cannot_hold_are_refused_with_the_job() {
     alone.job.isolated = true;
     insta::assert_snapshot!(
         refused(alone),
-        @"job 3: a job file cannot hold the tasks of a job that is isolated, on one NUMA node, or on several devices"
+        @"job 3: a job file cannot hold the tasks of a job that is isolated, on one NUMA node, of unlike devices, or on several devices"
     );
     let mut long = task(part(5, 1));
     long.work = Duration::from_secs(u64::MAX);
@@ -879,6 +880,7 @@ fn any_submission() -> impl Strategy<Value = Submission> {
                 .map_or_else(|| Pattern::independent(size), |shape| shape.pattern(size))
                 .each(rest.3);
             let request = Request::new(pattern).sensitive(flags.0).same_numa(flags.1);
+            let request = request.unlike(times.0 % 2 == 1);
             let mut job = Job::new(JobId(0), request);
             (job.arrived, job.deadline) = (Time(times.0), times.2.map(Time));
             (job.slo, job.isolated) = (times.3.map(Duration::from_nanos), flags.2);
@@ -966,4 +968,20 @@ proptest! {
         let by_submit = read_jobs(&format!("gpus,duration_s,submit_s,task\n{}", rows.join("\n")));
         prop_assert_eq!(by_arrival.ok(), by_submit.ok());
     }
+}
+
+#[test]
+fn a_job_is_of_like_devices_unless_its_row_says_any() {
+    let read = |word: &str| read_jobs(&format!("gpus,duration_s,like\n2,5,{word}\n"));
+    let unlike = |word: &str| read(word).unwrap().jobs[0].job.request.unlike;
+    assert_eq!(
+        ["", "product", "any", "ANY"].map(unlike),
+        [false, false, true, true]
+    );
+    insta::assert_snapshot!(read("same").unwrap_err(), @"line 2: like `same`: expected product or any");
+    let tasks = read_jobs("gpus,duration_s,like,tasks\n1,,any,1GB 1s\n");
+    insta::assert_snapshot!(tasks.unwrap_err(), @"line 2: a job with tasks has like: expected one of them");
+    // The column is written only where a job needs it.
+    let written = |word: &str| write_jobs(&read(word).unwrap()).unwrap();
+    assert!(written("any").contains("like") && !written("").contains("like"));
 }

@@ -1,5 +1,6 @@
 //! Machines, and the leases that tenants hold on them.
 
+mod alike;
 mod answer;
 mod index;
 mod network;

@@ -3,6 +3,7 @@
 use mapa_core::{Decision, LinkClass, MAX_DEVICES, MachineId, Policy, Reason, Refusal, Request};
 
 use super::Fleet;
+use super::alike::AlikeDevices;
 use super::answer::{best_of, no_machine};
 use super::network::FleetNetwork;
 
@@ -54,6 +55,8 @@ impl Fleet {
         };
         let spreads = match (self.network, &why) {
             (Some(_), Refusal::Infeasible(Reason::TooFewDevices { .. })) => true,
+            // On a machine of several products the refusal speaks of these.
+            (Some(_), Refusal::Infeasible(_)) => self.exceeds_products(request),
             (Some(network), Refusal::Busy(_)) => network.when_busy && request.pattern.len() > 1,
             _ => false,
         };
@@ -73,12 +76,16 @@ impl Fleet {
     /// smaller part lies where it fits best. Ranks of different machines communicate over the
     /// network.
     ///
+    /// Where the products of all devices are known, all parts are of one product, that with the fewest parts, unless
+    /// [`Request::unlike`] allows others.
+    ///
     /// If a policy refuses a part because of its links, a smaller part is tried. In that case a
     /// solution on fewer machines may exist. The decisions are on the present state, and none
     /// changes another: [`Turn::place_parts`](crate::Turn::place_parts) books them.
     ///
     /// # Complexity
-    /// O(p r) decisions at most for p parts and r ranks; p if there is room for the largest parts.
+    /// O(p r) decisions at most for p parts and r ranks; p if there is room for the largest parts. On a fleet of several
+    /// products each of these is a decision for each machine of a product.
     ///
     /// # Errors
     /// - `Infeasible` if there is no network, or the idle fleet has no room for the job; if the
@@ -130,11 +137,24 @@ impl Fleet {
         }
     }
 
-    /// The parts of a job by what is free now, largest first.
+    /// The parts of a job by what is free now, with devices of one product unless the request allows others.
+    ///
+    /// # Errors
+    /// As [`parts_of`](Self::parts_of).
+    fn parts(&self, policy: &impl Policy, request: &Request) -> Result<Vec<Decision>, Refusal> {
+        self.parts_alike(request, |alike| self.parts_of(policy, request, alike))
+    }
+
+    /// The parts of a job by what is free now, largest first; on the devices of one product, if that is given.
     ///
     /// # Errors
     /// The refusal of the first part for which even one rank has no room.
-    fn parts(&self, policy: &impl Policy, request: &Request) -> Result<Vec<Decision>, Refusal> {
+    fn parts_of(
+        &self,
+        policy: &impl Policy,
+        request: &Request,
+        alike: Option<&AlikeDevices>,
+    ) -> Result<Vec<Decision>, Refusal> {
         let ranks = request.pattern.len();
         let (mut parts, mut taken, mut from) = (Vec::new(), Vec::new(), 0);
         // An upper bound is enough. It counts instances too, and shrinks with every refusal.
@@ -152,7 +172,11 @@ impl Fleet {
                 pattern: request.pattern.part(from..from + most),
                 ..request.clone()
             };
-            match self.decide_beside(policy, &part, &taken) {
+            let decided = match alike {
+                Some(alike) => self.decide_alike(policy, &part, &taken, alike),
+                None => self.decide_beside(policy, &part, &taken),
+            };
+            match decided {
                 Ok(decision) => {
                     // As in `Turn::start`: a policy written by hand may decide for another request.
                     if let Ok(machine) = self.machine(decision.stamp().machine) {

@@ -84,8 +84,41 @@ struct Urgency {
 struct Constraints {
     #[serde(default = "no", with = "text")]
     same_numa: Flag,
+    #[serde(default, with = "text")]
+    like: Like,
     #[serde(default = "no", with = "text")]
     isolated: Flag,
+}
+
+/// Which devices count as alike: a job gets like ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Like {
+    /// Those of one product.
+    #[default]
+    Product,
+    /// All.
+    Any,
+}
+
+impl FromStr for Like {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "product" => Ok(Self::Product),
+            "any" => Ok(Self::Any),
+            _ => Err(format!("`{text}`: expected product or any")),
+        }
+    }
+}
+
+impl fmt::Display for Like {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Product => "product",
+            Self::Any => "any",
+        })
+    }
 }
 
 /// Columns of jobs that serve requests.
@@ -246,6 +279,7 @@ impl RowColumns {
             urgency: Urgency::default(),
             constraints: Constraints {
                 same_numa: no(),
+                like: Like::Product,
                 isolated: no(),
             },
             serving: ServingColumns::default(),
@@ -346,6 +380,7 @@ fn submission(columns: RowColumns, place: u64, made: &mut Patterns) -> Result<Su
     let mut request = Request::new(made.with(every.pattern.0, every.gpus.0, demand));
     request.sensitivity = every.sensitive.map(|flag| flag.0).into();
     request.same_numa = constraints.same_numa.0;
+    request.unlike = constraints.like == Like::Any;
     let mut job = Job::new(JobId(every.id.unwrap_or(place)), request);
     job.arrived = Time(every.arrival_s.0);
     job.deadline = urgency.deadline_s.map(|at| Time(at.0));
@@ -389,6 +424,7 @@ fn check_tasks(columns: &RowColumns) -> Result<(), String> {
         () if columns.every.gpus.0 != 1 => "more than one of gpus: expected 1",
         () if columns.constraints.isolated.0 => "isolated: expected one of them",
         () if columns.constraints.same_numa.0 => "same_numa: expected one of them",
+        () if columns.constraints.like == Like::Any => "like: expected one of them",
         () if columns.mig.slice.is_some() => {
             "slice: expected one of them, as tasks share any instance"
         }
@@ -463,7 +499,7 @@ impl fmt::Display for OwnerEstimate {
 ///   any, with or without memory and PCIe traffic;
 /// - a job on any slice with run times that grow with the slice, none on the smallest, or a
 ///   deadline before its arrival;
-/// - constraints other than `same_numa`, or limits of its own;
+/// - constraints other than `same_numa` and `like`, or limits of its own;
 /// - tasks of several ranks, or that request anything but memory and warps of any instance, shared;
 /// - tasks of a job that is isolated, requests several devices, or demands anything else than they;
 /// - an empty list of run times by size, one for a size without compute or memory slices, or a time
@@ -561,6 +597,11 @@ fn row_of(submission: &Submission) -> Result<RowColumns, Error> {
         },
         constraints: Constraints {
             same_numa: Flag(request.same_numa),
+            like: if request.unlike {
+                Like::Any
+            } else {
+                Like::Product
+            },
             isolated: Flag(job.isolated),
         },
         serving: ServingColumns {
@@ -589,15 +630,18 @@ fn row_of(submission: &Submission) -> Result<RowColumns, Error> {
     })
 }
 
-/// Checks that a row can say all of a job's constraints: a file has a column for `same_numa` alone.
+/// Checks that a row can say all of a job's constraints: a file has columns for `same_numa` and `like`.
 fn check_constraints(request: &Request, job: &Job) -> Result<(), Error> {
     if check_any(job).is_err() {
         let what = "a job on any slice whose run times by size are no curve, or with a deadline before its arrival";
         return Err(cannot(job, what));
     }
     let plain = Request::new(request.pattern.clone()).sensitive(request.sensitivity);
-    if *request != plain.same_numa(request.same_numa) {
-        return Err(cannot(job, "its constraints: expected none but same_numa"));
+    if *request != plain.same_numa(request.same_numa).unlike(request.unlike) {
+        return Err(cannot(
+            job,
+            "its constraints: expected none but same_numa and like",
+        ));
     }
     Ok(())
 }
@@ -659,8 +703,8 @@ fn phases_of(submission: &Submission) -> Result<Option<Phases>, Error> {
         return Ok(None);
     }
     let job = &submission.job;
-    if job.isolated || job.request.same_numa || submission.devices() != 1 {
-        let what = "the tasks of a job that is isolated, on one NUMA node, or on several devices";
+    if job.isolated || job.request.same_numa || job.request.unlike || submission.devices() != 1 {
+        let what = "the tasks of a job that is isolated, on one NUMA node, of unlike devices, or on several devices";
         return Err(cannot(job, what));
     }
     if u64::try_from(submission.alone(true).as_nanos()).is_err() {
