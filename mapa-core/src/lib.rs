@@ -65,6 +65,7 @@ pub use settings::{Setting, Settings};
 pub use state::Usage;
 pub use topology::{
     Device, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, HostLinks,
-    HostNetwork, HostRates, Link, NodeId, NodeKind, Pair, PeerAccess, PeerSource, Region, Unit,
+    HostNetwork, HostRates, Link, LinksUp, NodeId, NodeKind, Pair, PeerAccess, PeerSource, Region,
+    Unit,
 };
 pub use view::{Stamp, Stop, View};

@@ -395,3 +395,48 @@ fn machines_that_differ_in_a_way_to_the_host_alone_are_different() {
         "nobody says how it reaches the host"
     );
 }
+
+#[test]
+fn with_all_links_each_link_is_as_wide_as_its_ends_could_make_it() {
+    use mapa_core::LinksUp;
+    let mut fabric = Fabric::new();
+    let ids = super::common::gpus(&mut fabric, 4);
+    for (a, b, n) in [(0, 1, 4), (2, 3, 2)] {
+        let class = LinkClass::Direct(n);
+        fabric
+            .link(ids[a], ids[b], class, 10.0 * f64::from(n))
+            .unwrap();
+    }
+    fabric.link(ids[1], ids[2], LinkClass::Node, 12.0).unwrap();
+    let whole = fabric.with_all_links();
+    assert_eq!(whole.links_up().count(), 0);
+    // Both ends lack two links: the pair lacks two, not four.
+    for at in [2, 3] {
+        fabric
+            .set_links_up(ids[at], LinksUp { up: 2, all: 4 })
+            .unwrap();
+    }
+    assert_eq!(
+        fabric.links_up().map(|(id, _)| id).collect::<Vec<_>>(),
+        [2.into(), 3.into()]
+    );
+    let as_is = fabric.clone().lower().unwrap();
+    let whole = fabric.with_all_links().lower().unwrap();
+    let direct = |graph: &mapa_core::HardwareGraph, a: u32, b: u32| {
+        let link = graph.pair(a.into(), b.into()).direct;
+        (link.class, link.gbps)
+    };
+    assert_eq!(direct(&as_is, 2, 3), (LinkClass::Direct(2), 20.0));
+    assert_eq!(direct(&whole, 2, 3), (LinkClass::Direct(4), 40.0));
+    assert_eq!(direct(&whole, 0, 1), direct(&as_is, 0, 1));
+    assert_eq!(
+        whole.pair(1.into(), 2.into()).host,
+        as_is.pair(1.into(), 2.into()).host
+    );
+    let foreign = Fabric::new().add_device("GPU0").unwrap();
+    assert!(
+        Fabric::new()
+            .set_links_up(foreign, LinksUp { up: 1, all: 2 })
+            .is_err()
+    );
+}

@@ -32,6 +32,7 @@ mod read;
 mod readers;
 mod similar;
 mod vendor;
+mod virtual_machine;
 mod writers;
 
 pub use catalogue::{Entry, Formula, catalogue, formulas, named};
@@ -57,6 +58,7 @@ pub use read::read;
 pub use readers::{KfdTree, MAX_BYTES, recognise};
 pub use similar::{did_you_mean, similar};
 pub use vendor::Vendor;
+pub use virtual_machine::is_virtual_machine;
 #[cfg(feature = "pictures")]
 pub use writers::Picture;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mapa_core::{DeviceId, DeviceInfo, FabricWire, Link, LinkClass, NodeId, NodeKind};
+use mapa_core::{DeviceId, DeviceInfo, FabricWire, Link, LinkClass, LinksUp, NodeId, NodeKind};
 
 use crate::error::Error;
 use crate::machine::{Machine, Warning};
@@ -73,6 +73,7 @@ pub(crate) fn note_links_down(machine: &mut Machine, listed: &[ListedLink]) -> R
         if let Some((up, all)) = found {
             let what = format!("{name}: {up} of {all} direct links are up");
             machine.warnings.push(Warning { line: None, what });
+            machine.fabric.set_links_up(*id, LinksUp { up, all })?;
         }
     }
     Ok(())

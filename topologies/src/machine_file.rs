@@ -43,6 +43,9 @@ struct File {
     /// Default: that of the products, if they are all of one vendor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     vendor: Option<Vendor>,
+    /// Whether the machine is a virtual one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    virtual_machine: bool,
     /// Whether devices reach each other's memory, for all pairs that `peers` does not name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     p2p: Option<P2p>,
@@ -313,7 +316,8 @@ impl Machine {
             ));
         }
         let labels = reader.labels(&file.labels)?;
-        let fabric = reader.fabric(&file, &labels)?;
+        let mut fabric = reader.fabric(&file, &labels)?;
+        fabric.set_virtual(file.virtual_machine);
         if fabric.device_count() == 0 {
             return Err(Error::new(
                 "the machine has no devices: expected `devices = [{ name = \"GPU0\" }, ...]`",
@@ -430,6 +434,7 @@ impl Machine {
             vendor: self
                 .vendor
                 .filter(|_| vendor_of_devices(&self.fabric) != self.vendor),
+            virtual_machine: self.fabric.is_virtual(),
             labels: Words {
                 direct: own(&self.labels.direct, &default.direct),
                 sys: own(&self.labels.sys, &default.sys),

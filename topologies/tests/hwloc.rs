@@ -351,3 +351,25 @@ fn the_largest_files_are_read_or_refused_in_time() {
     }
     assert!(start.elapsed().as_secs() < 120, "{:?}", start.elapsed());
 }
+
+/// The firmware's words in an hwloc file of two devices.
+#[test]
+fn a_machine_is_virtual_if_its_firmware_says_so() {
+    let is_virtual = |vendor: &str, product: &str| {
+        let info = |name: &str, value: &str| format!("<info name=\"{name}\" value=\"{value}\"/>");
+        let words = info("DMISysVendor", vendor) + &info("DMIProductName", product);
+        let devices = host_bridge(&(gpu(0, "15.75") + &gpu(1, "15.75")));
+        let dump = read(topology(&(words + &devices)).as_bytes()).unwrap();
+        let merged = mapa_topologies::merge(vec![dump.clone()]).unwrap().dump;
+        let [alone, merged] = [dump, merged].map(|dump| dump.into_machine().unwrap());
+        assert_eq!(alone.fabric.is_virtual(), merged.fabric.is_virtual());
+        let read_back = mapa_topologies::Machine::from_toml(&alone.to_toml().unwrap()).unwrap();
+        assert_eq!(alone.fabric.is_virtual(), read_back.fabric.is_virtual());
+        alone.fabric.is_virtual()
+    };
+    assert!(is_virtual("QEMU", "Standard PC (Q35 + ICH9, 2009)"));
+    assert!(is_virtual("Microsoft Corporation", "Virtual Machine"));
+    assert!(is_virtual("Amazon EC2", "g5.48xlarge"));
+    assert!(!is_virtual("Amazon EC2", "g4dn.metal"));
+    assert!(!is_virtual("NVIDIA", "NVIDIA DGX-2H"));
+}

@@ -220,6 +220,7 @@ fn machines() -> impl Strategy<Value = Machine> {
                     ),
                 };
             }
+            fabric.set_virtual(text.len() % 2 == 1);
             let labels = Labels { direct, sys };
             Machine {
                 name: text.clone(),

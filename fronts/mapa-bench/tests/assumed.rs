@@ -114,6 +114,86 @@ fn links_that_are_down_are_reported_and_count() {
 }
 
 #[test]
+fn a_set_with_all_links_is_said_to_be_taken_where_links_are_down() {
+    let folder = Folder::new();
+    let notes = |machine: &str, words: &str| {
+        let answer = folder.answer(&format!("allocate {machine} --gpus 2 {words}"));
+        let notes = answer["notes"].as_array().unwrap().clone();
+        let notes = notes
+            .into_iter()
+            .filter(|note| note.to_string().contains("links up"));
+        notes.collect::<Vec<_>>()
+    };
+    let note = "GPU0 has 16 of 18 links up: the set GPU1, GPU2 with all links is taken";
+    let machine = at_switches(&folder, [16, 18, 18]);
+    assert_eq!(notes(&machine, ""), [note]);
+    let printed = folder.text(&format!("allocate {machine} --gpus 2"));
+    assert!(printed.contains(note), "{printed}");
+    // It is in use, or avoided anyhow; or the job gets it all the same.
+    for words in [
+        "--busy 0",
+        "--avoid 0",
+        "--must-include 0",
+        "--policy lowest-id",
+    ] {
+        assert_eq!(notes(&machine, words), [""; 0], "{words}");
+    }
+    // What has the highest id would not have been chosen with all links either.
+    let machine = at_switches(&folder, [18, 18, 16]);
+    assert_eq!(notes(&machine, ""), [""; 0]);
+    // Both that are left have links down.
+    let machine = at_switches(&folder, [16, 16, 18]);
+    assert_eq!(notes(&machine, ""), [""; 0]);
+}
+
+/// Two GPUs and the host between them.
+const PCIE: &str = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity
+GPU0\t X \tNODE\t0-7\t0
+GPU1\tNODE\t X \t0-7\t0
+";
+
+#[test]
+fn a_virtual_machine_is_told_what_p2p_over_pcie_needs() {
+    let folder = Folder::new();
+    let file = |name: &str, matrix: &str| {
+        let matrix = folder.write("topo.txt", matrix);
+        let toml = folder.text(&format!("topo --machine {matrix} --toml"));
+        folder.write(
+            name,
+            &toml.replacen("version = 1", "version = 1\nvirtual_machine = true", 1),
+        )
+    };
+    let told = "P2P assumed on, though over PCIe it works in a virtual machine only where the host allows it (ACS off, or \
+                ATS): --machine with `nvidia-smi topo -p2p r` tells, or --p2p on|off";
+    let notes = |machine: &str, words: &str| {
+        let answer = folder.answer(&format!("allocate --machine {machine} --gpus 2 {words}"));
+        let notes = answer["notes"].as_array().unwrap().clone();
+        let notes = notes
+            .into_iter()
+            .filter(|note| note.to_string().contains("P2P"));
+        notes.collect::<Vec<_>>()
+    };
+    let machine = file("pcie.toml", PCIE);
+    assert_eq!(notes(&machine, ""), [told]);
+    assert_eq!(notes(&machine, "--p2p off"), [""; 0]);
+    let access = folder.write("p2p.txt", P2P);
+    assert_eq!(notes(&machine, &format!("--machine {access}")), [""; 0]);
+    let score = folder.text(&format!(
+        "score --machine {machine} --devices 0,1 --model expected"
+    ));
+    assert!(score.contains(told), "{score}");
+    // Direct links need nothing of the host.
+    let bridged = file("bridged.toml", BRIDGED);
+    assert_eq!(notes(&bridged, ""), [""; 0]);
+    // A real machine is told as before.
+    let real = folder.write("real.txt", PCIE);
+    assert_eq!(
+        notes(&real, ""),
+        ["P2P assumed on: --machine with `nvidia-smi topo -p2p r` tells, or --p2p on|off"]
+    );
+}
+
+#[test]
 fn instances_are_answered_alike_on_one_gpu_and_on_two() {
     let folder = Folder::new();
     let one = folder.write("one.txt", "\tGPU0\nGPU0\tX\n");
@@ -142,4 +222,22 @@ fn direct_links_are_not_printed_as_used_with_p2p_off() {
         !links.contains("NV12") && links.ends_with("direct links are not used, as P2P is off"),
         "{links}"
     );
+}
+
+#[test]
+fn no_line_says_that_a_rate_is_assumed_which_an_option_tells() {
+    let folder = Folder::new();
+    let matrix = folder.write("topo.txt", BRIDGED);
+    let notes = |words: &str| {
+        let printed = folder.text(&format!("topo --machine {matrix} {words}"));
+        let lines = printed.lines().filter(|line| line.contains("unless set"));
+        lines.map(str::trim).collect::<Vec<_>>().join("\n")
+    };
+    let link = "The text gives no bandwidth of direct links: unless set, each counts 25 GB/s.";
+    let path = "The text gives no bandwidth of host paths: unless set, each counts 12 GB/s.";
+    assert_eq!(notes(""), format!("{path}\n{link}"));
+    assert_eq!(notes("--gpu-name RTX3090"), path);
+    assert_eq!(notes("--nvlink-gbps 14"), path);
+    assert_eq!(notes("--pcie-gbps 20"), link);
+    assert_eq!(notes("--pcie-gbps 20 --nvlink-gbps 14"), "");
 }

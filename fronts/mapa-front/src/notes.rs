@@ -1,8 +1,10 @@
 //! Notes beside a decision: reasons to doubt it, and hints.
 
+use std::collections::BTreeMap;
+
 use mapa_core::{
-    Candidate, Decision, Expected, HardwareGraph, HostRates, ModelUse, Policy, Request,
-    Sensitivity, View, auto_by, auto_with, fitting_expected, greedy,
+    Candidate, Decision, DeviceId, Expected, HardwareGraph, HostRates, LinksUp, ModelUse, Policy,
+    Request, Sensitivity, View, auto_by, auto_with, fitting_expected, greedy,
 };
 use mapa_topologies::{Labels, Vendor};
 
@@ -85,12 +87,13 @@ pub fn notes(
     }
     // Whether devices reach each other's memory turns the order of sets round.
     let set = best.placement().set();
+    let is_virtual = view.graph().fabric().is_virtual();
     let whole = set.len() > 1 && set.is_subset(&view.graph().wholes());
     let estimate = Expected::nominal(fitting_expected(decision.pattern())).of(view.graph(), &set);
     notes.extend(
         estimate
             .filter(|_| whole)
-            .and_then(|estimate| note_on_peers(&estimate, vendor)),
+            .and_then(|estimate| note_on_peers(&estimate, vendor, is_virtual)),
     );
     if !decision.search().complete() {
         let stats = decision.search();
@@ -142,6 +145,42 @@ pub(crate) fn note_on_rates(
             })
         }
     }
+}
+
+/// Which free devices the policy would have chosen if all their direct links were up, where all links of those that it
+/// chose are.
+pub(crate) fn note_on_links_down(
+    decision: &Decision,
+    request: &Request,
+    view: &View<'_>,
+    policy: &dyn Policy,
+) -> Option<String> {
+    let graph = view.graph();
+    let down: BTreeMap<DeviceId, LinksUp> = graph.fabric().links_up().collect();
+    let chosen = decision.placement().set();
+    let is_whole = chosen.len() > 1 && chosen.is_subset(&graph.wholes());
+    if down.is_empty() || !is_whole || chosen.iter().any(|id| down.contains_key(&id)) {
+        return None;
+    }
+    let with_all = graph.fabric().with_all_links().lower().ok()?;
+    let question = request.clone().runners_up(0);
+    let other = policy.decide(&question, &with_all.with_free(view.free()));
+    let other = other.ok()?.placement().set();
+    let avoided: Vec<String> = down
+        .iter()
+        .filter(|(id, _)| other.contains(**id))
+        .map(|(&id, LinksUp { up, all })| {
+            format!("{} has {up} of {all} links up", graph.device(id).name)
+        })
+        .collect();
+    let names = chosen.iter().map(|id| graph.device(id).name.as_str());
+    (!avoided.is_empty()).then(|| {
+        format!(
+            "{}: the set {} with all links is taken",
+            avoided.join(", "),
+            names.collect::<Vec<_>>().join(", ")
+        )
+    })
 }
 
 /// Which free devices were left out because they are of another product.

@@ -38,8 +38,9 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
     let slot = folder.and_then(|folder| CacheSlot::new(folder, &host, live));
     if let Some(slot) = &slot
         && !live.refresh
-        && let Some(kept) = slot.read()
+        && let Some(mut kept) = slot.read()
     {
+        kept.machine.fabric.set_virtual(host.is_virtual());
         return Ok(kept);
     }
     let mut tried = Vec::new();
@@ -50,6 +51,7 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
             Ok(mut found) => {
                 tried.push(attempt);
                 found.machine.name = host.name().unwrap_or_else(|| "live".to_owned());
+                found.machine.fabric.set_virtual(host.is_virtual());
                 // If this source only stands in for one that failed, its answer must not be kept.
                 found.unanswered = failed.or(found.unanswered);
                 return Ok(keep(found, source, tried, slot.as_ref()));

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
+use mapa_topologies::is_virtual_machine;
+
 use crate::roots::Roots;
 
 /// The most bytes that are read of a file.
@@ -35,6 +37,24 @@ impl<'r> HostFiles<'r> {
     /// The boot id: each boot of the machine has another.
     pub(crate) fn boot(&self) -> Option<String> {
         self.kernel("random/boot_id")
+    }
+
+    /// Whether this is a virtual machine: by its firmware, or by the processor's flag that only hypervisors set.
+    pub(crate) fn is_virtual(&self) -> bool {
+        let dmi = |file: &str| first_line(&self.roots.sys.join("class/dmi/id").join(file));
+        let [vendor, product] =
+            ["sys_vendor", "product_name"].map(|file| dmi(file).unwrap_or_default());
+        is_virtual_machine(&vendor, &product) || self.has_hypervisor_flag()
+    }
+
+    fn has_hypervisor_flag(&self) -> bool {
+        let flags = |text: &str| {
+            let mut lines = text.lines();
+            let flags = lines.find_map(|line| line.strip_prefix("flags"))?;
+            Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
+        };
+        // The first processor's flags are within the bytes that are read.
+        text(&self.roots.proc.join("cpuinfo")).is_some_and(|text| flags(&text) == Some(true))
     }
 
     /// The versions of the loaded drivers and of the kernel.

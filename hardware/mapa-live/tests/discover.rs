@@ -465,3 +465,37 @@ fn many_writers_at_once_leave_a_whole_file() {
     machine.kept();
     assert_eq!(machine.asked(), 21);
 }
+
+#[test]
+fn a_virtual_machine_is_known_by_its_firmware_or_its_processor() {
+    let is_virtual = |files: &[(&str, &str)]| {
+        let machine = Machine::new().with_command();
+        files
+            .iter()
+            .for_each(|(path, text)| machine.write(path, text));
+        let live = machine.cached();
+        let first = discover(&live).unwrap();
+        let kept = discover(&live).unwrap();
+        assert!(kept.cached);
+        assert_eq!(
+            first.machine.fabric.is_virtual(),
+            kept.machine.fabric.is_virtual()
+        );
+        kept.machine.fabric.is_virtual()
+    };
+    assert!(!is_virtual(&[]));
+    let vendor = ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
+    assert!(is_virtual(&[
+        vendor,
+        ("sys/class/dmi/id/product_name", "p4d.24xlarge\n")
+    ]));
+    assert!(!is_virtual(&[
+        vendor,
+        ("sys/class/dmi/id/product_name", "g4dn.metal\n")
+    ]));
+    let flags = |flags: &str| {
+        format!("processor\t: 0\nmodel name\t: a processor\nflags\t\t: fpu {flags} sse2\n")
+    };
+    assert!(is_virtual(&[("proc/cpuinfo", &flags("hypervisor"))]));
+    assert!(!is_virtual(&[("proc/cpuinfo", &flags("vme"))]));
+}

@@ -52,6 +52,15 @@ pub enum HostRates {
     Assumed,
 }
 
+/// How many of its direct links a device uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinksUp {
+    /// Those that are up.
+    pub up: u32,
+    /// All that it has.
+    pub all: u32,
+}
+
 /// Facts of a fabric beside its wires.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FabricFacts {
@@ -65,6 +74,10 @@ pub(super) struct FabricFacts {
     pub(super) cores: BTreeMap<u32, String>,
     /// The assumed rate of one direct link, GB/s per direction, if the description has none.
     pub(super) assumed_link_gbps: Option<f64>,
+    /// By device, how many of its direct links are up, where some are down.
+    pub(super) links_up: BTreeMap<u32, LinksUp>,
+    /// Whether the machine is known to be a virtual one.
+    pub(super) is_virtual: bool,
     /// How the bandwidth of paths through the host is known.
     pub(super) host_rates: HostRates,
     /// The generation of the direct links.

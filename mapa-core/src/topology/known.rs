@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use petgraph::visit::EdgeRef;
+
 use super::device_set::DeviceSet;
 use super::fabric::{Fabric, FabricWire, MOST_GBPS, NodeId, NodeKind};
-use super::facts::{HostRates, PeerAccess};
+use super::facts::{HostRates, LinksUp, PeerAccess};
 use super::hardware::HardwareGraph;
 use crate::error::{Error, ErrorKind};
-use crate::ids::DeviceId;
+use crate::ids::{DeviceId, LinkClass};
 
 impl Fabric {
     /// States whether two devices reach each other's memory. Of two statements the more certain one
@@ -181,6 +183,61 @@ impl Fabric {
     #[must_use]
     pub fn assumed_link_gbps(&self) -> Option<f64> {
         self.facts.assumed_link_gbps
+    }
+
+    /// States how many direct links of a device are up, of all that it has. Wires stay as they are: they are of the links
+    /// that are up.
+    ///
+    /// # Errors
+    /// A component that is no device of this fabric.
+    pub fn set_links_up(&mut self, device: NodeId, links: LinksUp) -> Result<(), Error> {
+        let at = self.position(device)?;
+        self.facts.links_up.insert(at, links);
+        Ok(())
+    }
+
+    /// The devices with direct links that are down, by their positions.
+    pub fn links_up(&self) -> impl Iterator<Item = (DeviceId, LinksUp)> + '_ {
+        let devices = self.facts.links_up.iter();
+        devices.map(|(&at, &links)| (DeviceId(at), links))
+    }
+
+    /// This fabric as if all direct links of its devices were up. Each link counts as much more as the end of it that lacks
+    /// more: which links are down is not known, so on a board whose devices have several neighbours this is a guess.
+    #[must_use]
+    pub fn with_all_links(&self) -> Self {
+        let mut whole = self.clone();
+        for (id, links) in std::mem::take(&mut whole.facts.links_up) {
+            let share = f64::from(links.all) / f64::from(links.up.max(1));
+            let end = self.devices[id as usize];
+            let wires: Vec<_> = self.graph.edges(end).map(|wire| wire.id()).collect();
+            for wire in wires {
+                let (FabricWire::Link(was), FabricWire::Link(link)) =
+                    (self.graph[wire], &mut whole.graph[wire])
+                else {
+                    continue;
+                };
+                if let LinkClass::Direct(count) = was.class
+                    && was.gbps * share > link.gbps
+                {
+                    link.gbps = was.gbps * share;
+                    // The cast saturates.
+                    link.class = LinkClass::Direct((f64::from(count) * share).round() as u8);
+                }
+            }
+        }
+        whole
+    }
+
+    /// States whether the machine is a virtual one.
+    pub fn set_virtual(&mut self, is_virtual: bool) {
+        self.facts.is_virtual = is_virtual;
+    }
+
+    /// Whether the machine is known to be a virtual one.
+    #[must_use]
+    pub fn is_virtual(&self) -> bool {
+        self.facts.is_virtual
     }
 
     /// States how the bandwidth of paths through the host is known.

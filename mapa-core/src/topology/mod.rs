@@ -26,7 +26,7 @@ pub use device::{Device, Unit};
 pub use device_set::DeviceSet;
 pub(crate) use fabric::MOST_GBPS;
 pub use fabric::{DeviceInfo, Fabric, FabricNode, FabricWire, NodeId, NodeKind};
-pub use facts::{HostRates, PeerAccess, PeerSource};
+pub use facts::{HostRates, LinksUp, PeerAccess, PeerSource};
 pub use hardware::HardwareGraph;
 pub use host_links::HostLinks;
 pub use host_network::HostNetwork;

@@ -136,6 +136,8 @@ pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
         labels,
         ..description(&sources, fabric)
     };
+    let is_virtual = |source: &DumpSource<'_>| source.dump.machine.fabric.is_virtual();
+    machine.fabric.set_virtual(sources.iter().any(is_virtual));
     // Devices that the dump with the host does not know need a path to the others.
     let known = |k: usize| host.is_none_or(|host| devices.own(host, k).is_some());
     if !(0..devices.count()).all(known) {

@@ -59,7 +59,9 @@ fn print(
         }
         ScoredBandwidth::Sum(sum) => print_sum(sum, graph, output),
         ScoredBandwidth::Packing(packed) => packed::print(packed, &outcome.devices, graph, output),
-        ScoredBandwidth::OverNetwork(estimate) => print_over_network(estimate, vendor, output),
+        ScoredBandwidth::OverNetwork(estimate) => {
+            print_over_network(estimate, graph, vendor, output)
+        }
         ScoredBandwidth::Expected(expected) => print_expected(expected, output),
     }
 }
@@ -98,6 +100,7 @@ fn print_expected(own: &Expected, output: &mut Output) -> Result<(), Failure> {
 /// Prints what direct links and the host as a network carry, at nominal bandwidths.
 fn print_over_network(
     estimate: &Estimate,
+    graph: &HardwareGraph,
     vendor: Option<Vendor>,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -112,7 +115,7 @@ fn print_over_network(
         gbps(estimate.gbps)
     ))?;
     // At nominal rates only peer access is assumed: what is not known has no say.
-    let notes = note_on_peers(estimate, vendor);
+    let notes = note_on_peers(estimate, vendor, graph.fabric().is_virtual());
     notes
         .iter()
         .try_for_each(|note| output.line(format_args!("note      {note}")))

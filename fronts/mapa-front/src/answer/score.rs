@@ -190,6 +190,7 @@ impl Expected {
         operation: Operation,
         message_bytes: Option<u64>,
         vendor: Option<Vendor>,
+        is_virtual: bool,
     ) -> Self {
         // If the speed of a link is not known, the estimate's numbers mean nothing.
         let known = |gbps: f64| estimate.known.then_some(gbps);
@@ -207,7 +208,7 @@ impl Expected {
             bound_by: Some(format!("{} {}", estimate.bound_by.0, estimate.bound_by.1)),
             machines: estimate.machines,
             in_domain: estimate.known,
-            notes: notes_on(estimate, vendor),
+            notes: notes_on(estimate, vendor, is_virtual),
             reason: None,
         }
     }
@@ -241,7 +242,7 @@ fn path(hop: Hop) -> &'static str {
 
 /// What is assumed for an estimate, and what is not known.
 #[must_use]
-pub fn notes_on(estimate: &Estimate, vendor: Option<Vendor>) -> Vec<String> {
+pub fn notes_on(estimate: &Estimate, vendor: Option<Vendor>, is_virtual: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let direct = estimate.hop == Hop::Direct;
     if !estimate.known {
@@ -255,7 +256,7 @@ pub fn notes_on(estimate: &Estimate, vendor: Option<Vendor>) -> Vec<String> {
                 .to_owned()
         });
     }
-    notes.extend(note_on_peers(estimate, vendor));
+    notes.extend(note_on_peers(estimate, vendor, is_virtual));
     if estimate.sockets_assumed {
         notes.push(
             "which devices share a socket is assumed from the numbers of NUMA nodes: half of them in each of two sockets"
@@ -277,14 +278,25 @@ pub fn notes_on(estimate: &Estimate, vendor: Option<Vendor>) -> Vec<String> {
     notes
 }
 
-/// What is assumed of peer access, where that matters.
+/// What is assumed of peer access, where that matters. In a virtual machine (`is_virtual`) the host decides whether data of
+/// one device reaches another over PCIe: its ACS sends such data to the IOMMU, which translates the guest's addresses only
+/// for devices with ATS.
 #[must_use]
-pub fn note_on_peers(estimate: &Estimate, vendor: Option<Vendor>) -> Option<String> {
+pub fn note_on_peers(
+    estimate: &Estimate,
+    vendor: Option<Vendor>,
+    is_virtual: bool,
+) -> Option<String> {
     // Neither traffic over direct links nor copies between memory and a device depend on it.
     if estimate.hop == Hop::Direct || estimate.bound_by.1 == Use::Host {
         return None;
     }
     match estimate.peer_source {
+        PeerSource::Assumed if is_virtual => Some(format!(
+            "P2P assumed on, though over PCIe it works in a virtual machine only where the host allows it (ACS off, or ATS): {} \
+             tells, or --p2p on|off",
+            peer_command(vendor)
+        )),
         PeerSource::Assumed => Some(format!(
             "P2P assumed on: {} tells, or --p2p on|off",
             peer_command(vendor)

@@ -12,7 +12,7 @@ use crate::job::{Job, Step};
 use crate::machine::{Loaded, MachineSpec};
 use crate::model::{Model, choose_model};
 use crate::names::{Names, PolicySpec};
-use crate::notes::{note_on_rates, notes, withheld};
+use crate::notes::{note_on_links_down, note_on_rates, notes, withheld};
 use crate::request::{DeviceName, JobSpec, with_busy};
 
 /// A request for devices.
@@ -150,6 +150,7 @@ impl Question<'_> {
         let better = withheld(names, &decision, &request, view, &choice, &machine.labels);
         let (withheld, note) = better.unzip();
         let mut notes = notes(names, &decision, &request, view, self.model, machine.vendor);
+        notes.extend(note_on_links_down(&decision, &request, view, self.policy));
         let rates = note_on_rates(&bandwidth, &decision, view.graph(), machine.vendor);
         notes.extend(rates);
         notes.extend(self.job.assumed.clone());

@@ -274,6 +274,7 @@ impl ScoreRequest {
                 operation,
                 bytes,
                 loaded.machine.vendor,
+                graph.fabric().is_virtual(),
             )),
             None if is_nominal => ScoredBandwidth::None(why),
             None => ScoredBandwidth::NoWay(why, answer::Expected::none(why, operation, bytes)),

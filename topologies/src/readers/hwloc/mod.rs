@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine};
 use crate::vendor::Vendor;
+use crate::virtual_machine::is_virtual_machine;
 use distances::HwlocLinks;
 use objects::HwlocFile;
 
@@ -64,7 +65,14 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let mut warnings = Vec::new();
     let topology = HwlocFile::read(root)?;
     let links = HwlocLinks::read(root, &topology, &lines, &mut warnings)?;
-    let built = build::fabric(&topology, &links)?;
+    let mut built = build::fabric(&topology, &links)?;
+    let info = |name| {
+        let mut infos = root.descendants().filter(|node| tag(*node) == "info");
+        let found = infos.find(|node| node.attribute("name") == Some(name));
+        found.and_then(|node| node.attribute("value")).unwrap_or("")
+    };
+    let (maker, product) = (info("DMISysVendor"), info("DMIProductName"));
+    built.fabric.set_virtual(is_virtual_machine(maker, product));
     let devices = topology.gpus.len();
     // Only AMD's drivers give the matrix of XGMI.
     let vendor = match links.xgmi {
