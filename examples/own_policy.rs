@@ -3,7 +3,8 @@
 use std::error::Error;
 
 use mapa_core::{
-    Decision, Pattern, Policy, Refusal, Request, Rules, View, aggregate_gbps, least, max,
+    Decision, Pattern, Policy, Refusal, Request, Rules, View, aggregate_gbps,
+    criteria::{least, max},
 };
 use mapa_topologies::named;
 

@@ -2,7 +2,11 @@
 //! comparison with preserve.
 
 // -- at most 25 lines
-use mapa_core::{Objective, Policy, Rules, max, min, preserve, preserved_gbps};
+use mapa_core::{
+    Objective, Policy, Rules,
+    criteria::{max, min},
+    preserve, preserved_gbps,
+};
 use mapa_sched::{Fifo, Fleet};
 use mapa_sim::{ByBandwidth, Generator, Row, Scorer, Simulation, Summary};
 

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use criterion::{BatchSize, Criterion, criterion_group};
 use mapa_core::{
     Census, DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, Objective, Pattern, Policy,
-    Request, Rules, Shape, Tiers, effective_gbps, greedy, max, preserve,
+    Request, Rules, Shape, Tiers, criteria::max, effective_gbps, greedy, preserve,
 };
 use mapa_topologies::named;
 

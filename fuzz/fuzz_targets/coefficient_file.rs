@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mapa_core::{Census, Pattern, Policy, Request, Rules, max};
+use mapa_core::{Census, Pattern, Policy, Request, Rules, criteria::max};
 use mapa_regress::{read_model, write_model};
 
 fuzz_target!(|text: &str| {

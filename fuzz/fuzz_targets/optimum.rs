@@ -6,10 +6,7 @@ use std::collections::BTreeSet;
 
 use libfuzzer_sys::fuzz_target;
 use mapa_core::testing::oracle;
-use mapa_core::{
-    DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, MatchConfig, Objective, Pattern, Policy,
-    Request, Rules, Shape, Tiers, aggregate_gbps, effective_gbps, max, preserved_gbps,
-};
+use mapa_core::{DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, MatchConfig, Objective, Pattern, Policy, Request, Rules, Shape, Tiers, aggregate_gbps, effective_gbps, preserved_gbps, criteria::max};
 
 /// Choices, one byte each; zeros where they end.
 struct Choices<'b>(&'b [u8]);

@@ -7,6 +7,9 @@
 
 use std::cmp::Reverse;
 
+use petgraph::graph::UnGraph;
+use petgraph::visit::EdgeRef;
+
 use crate::error::{Error, ErrorKind};
 
 /// An undirected graph with a label for each vertex, in compressed rows.
@@ -220,6 +223,49 @@ impl Graph {
             .partition_point(|&v| self.labels[v as usize] < kind.0);
         let end = self.by_kind.partition_point(|&v| self.kind(v) <= kind);
         &self.by_kind[first..end]
+    }
+}
+
+/// A node for each vertex, with its label, and an edge for each edge and each loop.
+///
+/// ```
+/// use mapa_core::Graph;
+/// use petgraph::graph::UnGraph;
+///
+/// let square = Graph::new(4, [(0, 1), (1, 2), (2, 3), (3, 0)])?;
+/// let graph: UnGraph<u32, ()> = (&square).into();
+/// assert_eq!(petgraph::algo::connected_components(&graph), 1);
+/// assert_eq!(Graph::try_from(&graph)?, square);
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+impl From<&Graph> for UnGraph<u32, ()> {
+    fn from(graph: &Graph) -> Self {
+        let mut made = Self::with_capacity(graph.len(), graph.edge_count());
+        let ids: Vec<_> = graph
+            .labels()
+            .iter()
+            .map(|&label| made.add_node(label))
+            .collect();
+        let loops = graph.loops().iter().map(|&v| (v, v));
+        for (a, b) in graph.edges().filter(|(a, b)| a != b).chain(loops) {
+            made.add_edge(ids[a as usize], ids[b as usize], ());
+        }
+        made
+    }
+}
+
+/// Vertices in the order of the nodes, with their weights as labels. Weights of edges are left out.
+///
+/// # Errors
+/// As [`Graph::labelled`].
+impl<E> TryFrom<&UnGraph<u32, E>> for Graph {
+    type Error = Error;
+
+    fn try_from(graph: &UnGraph<u32, E>) -> Result<Self, Error> {
+        let labels = graph.node_weights().copied().collect();
+        let edges = graph.edge_references();
+        let ends = edges.map(|edge| (edge.source().index() as u32, edge.target().index() as u32));
+        Self::labelled(labels, ends)
     }
 }
 

@@ -9,6 +9,7 @@
 )]
 
 mod allocator;
+pub mod criteria;
 mod error;
 mod graph;
 mod ids;
@@ -37,7 +38,7 @@ pub use matching::{
     GraphMatcher, GraphMatches, GraphSearch, Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches,
     Outcome, Placement, Search, SearchStats, ShareTest, StopReason, Verifier, Violation,
 };
-pub use optimum::{Criterion, least, lowest_ids, max, min, most};
+pub use optimum::Criterion;
 pub use pattern::{
     Demand, Dimension, Edge, ModelShape, Parallelism, Pattern, Shape, Sharing, Want,
 };

@@ -9,8 +9,9 @@ use mapa_core::testing::{cut_machines, demanding_patterns, oracle};
 use mapa_core::{
     Allocator, BuiltIn, Candidate, Criterion, Decision, Demand, DeviceId, DeviceInfo, DeviceSet,
     Fabric, FabricNode, HardwareGraph, Limits, LinkClass, NodeKind, Objective, Pattern, Policy,
-    Reason, Refusal, Request, Rules, Unit, View, aggregate_gbps, fewest_warps, least, lowest_id,
-    lowest_ids, max, min, most, preserved_gbps,
+    Reason, Refusal, Request, Rules, Unit, View, aggregate_gbps,
+    criteria::{least, lowest_ids, max, min, most},
+    fewest_warps, lowest_id, preserved_gbps,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use mapa_core::testing::oracle;
 use mapa_core::{
     Candidate, DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, Objective, Pattern, Policy,
-    Request, Rules, Shape, StopReason, Tiers, aggregate_gbps, max,
+    Request, Rules, Shape, StopReason, Tiers, aggregate_gbps, criteria::max,
 };
 use proptest::prelude::*;
 

@@ -4,6 +4,7 @@ mod alike;
 mod allocator;
 mod collectives;
 mod common;
+mod conversions;
 mod fabric;
 mod foresight;
 mod graphs;

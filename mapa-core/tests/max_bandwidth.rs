@@ -4,7 +4,8 @@
 use mapa_core::testing::switched_machines;
 use mapa_core::{
     DeviceId, DeviceSet, HardwareGraph, Objective, Pattern, Policy, Request, RingPacking, Rules,
-    max, max_bandwidth, min,
+    criteria::{max, min},
+    max_bandwidth,
 };
 use proptest::prelude::*;
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use mapa_core::testing::{cut_machines, demands, free_sets, joined_machines, patterns};
 use mapa_core::{
     Allocator, BuiltIn, Decision, DeviceSet, HardwareGraph, Pattern, Policy, Refusal, Request,
-    Rules, aggregate_gbps, least_weight, lowest_ids, max, random,
+    Rules, aggregate_gbps,
+    criteria::{lowest_ids, max},
+    least_weight, random,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -9,8 +9,9 @@ use mapa_core::testing::{free_sets, joined_machines, machines, oracle, patterns}
 use mapa_core::{
     BuiltIn, Candidate, Criterion, Decision, DeviceId, DeviceSet, Fabric, FabricNode,
     HardwareGraph, Limits, LinkClass, NodeKind, Objective, Pattern, Policy, Reason, Refusal,
-    Request, Rules, StopReason, aggregate_gbps, effective_gbps, greedy, lowest_id, lowest_ids, max,
-    min, preserve, preserved_gbps, topo_aware,
+    Request, Rules, StopReason, aggregate_gbps,
+    criteria::{lowest_ids, max, min},
+    effective_gbps, greedy, lowest_id, preserve, preserved_gbps, topo_aware,
 };
 use proptest::prelude::*;
 

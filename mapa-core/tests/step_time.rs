@@ -5,7 +5,8 @@ use mapa_core::testing::{free_sets, joined_machines, machines, oracle, patterns}
 use mapa_core::{
     Candidate, DeviceId, DeviceSet, Dimension, Fabric, FabricNode, HardwareGraph, Limits,
     LinkClass, NodeKind, Objective, Parallelism, Pattern, Policy, Rates, Request, Rules, StepTime,
-    edges_seconds, max, min, min_edges_seconds, min_step_time, preserved_gbps, step_seconds,
+    criteria::{max, min},
+    edges_seconds, min_edges_seconds, min_step_time, preserved_gbps, step_seconds,
 };
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -3,8 +3,9 @@
 use mapa_core::testing::oracle;
 use mapa_core::{
     Candidate, Decision, DeviceId, DeviceSet, Fabric, HardwareGraph, Limits, LinkClass, Objective,
-    Pattern, Policy, Refusal, Request, Rules, Shape, Tiers, aggregate_gbps, effective_gbps, greedy,
-    max, min, preserved_gbps,
+    Pattern, Policy, Refusal, Request, Rules, Shape, Tiers, aggregate_gbps,
+    criteria::{max, min},
+    effective_gbps, greedy, preserved_gbps,
 };
 use proptest::prelude::*;
 

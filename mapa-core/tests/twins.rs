@@ -6,9 +6,10 @@ use mapa_core::mig::{Model, Profile, Size};
 use mapa_core::testing::{cut_machines, demanding_patterns, demands, mig_models, patterns};
 use mapa_core::{
     Allocator, BuiltIn, Demand, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph,
-    LinkClass, NodeKind, Pattern, Policy, Request, Rules, Seat, aggregate_gbps, distributed,
-    effective_gbps, fewest_warps, greedy, least, least_port_slowdown, lowest_id, max, min, most,
-    packed, preserved_gbps,
+    LinkClass, NodeKind, Pattern, Policy, Request, Rules, Seat, aggregate_gbps,
+    criteria::{least, max, min, most},
+    distributed, effective_gbps, fewest_warps, greedy, least_port_slowdown, lowest_id, packed,
+    preserved_gbps,
 };
 use proptest::collection::vec;
 use proptest::option::weighted;

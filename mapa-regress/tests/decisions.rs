@@ -3,7 +3,8 @@
 
 use crate::common::{dgx1v, noisy, rings};
 use mapa_core::{
-    LinkClass, LinkModel, Pattern, Policy, Request, Rules, aggregate_gbps, effective_gbps, max,
+    LinkClass, LinkModel, Pattern, Policy, Request, Rules, aggregate_gbps, criteria::max,
+    effective_gbps,
 };
 use mapa_regress::{FitConfig, fit};
 

@@ -1,15 +1,15 @@
 //! The best decision over all machines, and the most hopeful refusal.
 
-use mapa_core::testing::patterns;
+use mapa_core::testing::{patterns, requests};
 use mapa_core::{
     BuiltIn, Decision, Demand, Limits, MachineId, Pattern, Policy, Reason, Refusal, Request,
-    SearchStats, View, greedy, least, lowest_id, mig::Size,
+    SearchStats, View, criteria::least, greedy, lowest_id, mig::Size,
 };
-use mapa_core::{Rules, aggregate_gbps, max};
-use mapa_sched::Fleet;
+use mapa_core::{Rules, aggregate_gbps, criteria::max};
+use mapa_sched::{Event, Fifo, Fleet, step};
 use proptest::prelude::*;
 
-use mapa_sched::testing::{any_machines, cuttable, joined};
+use mapa_sched::testing::{any_machines, cuttable, fleets, fleets_in_use, jobs, joined};
 
 fn machine(fleet: &Fleet, policy: impl Policy, n: usize) -> u32 {
     fleet
@@ -274,4 +274,42 @@ fn devices_close_together_win_over_those_on_two_sockets() {
         1,
         "nothing is left over beside device 0"
     );
+}
+
+proptest! {
+    /// Slow and obvious: each machine decides by itself.
+    #[test]
+    fn a_fleet_decides_as_the_best_of_its_machines(
+        fleet in fleets_in_use(1..=4, 1..=4),
+        job in jobs(requests(4, 1..=3)),
+    ) {
+        let policy = greedy();
+        let alone: Vec<_> = fleet.views().map(|view| policy.decide(&job.request, &view)).collect();
+        let best = alone.iter().flatten().min_by(|a, b| a.order(b));
+        match (fleet.decide(&policy, &job.request), best) {
+            (Ok(found), Some(best)) => {
+                prop_assert!(found.order(best).is_eq(), "{} {}", found, best);
+                prop_assert!(alone.iter().flatten().any(|other| other.placement() == found.placement()));
+            }
+            (Err(why), None) => {
+                let hopes = alone.iter().map(|answer| answer.as_ref().unwrap_err().hope());
+                prop_assert_eq!(Some(why.hope()), hopes.max());
+            }
+            (found, best) => prop_assert!(false, "{:?} {:?}", found, best),
+        }
+    }
+
+    /// A job that arrives at an idle fleet starts at once, or never does.
+    #[test]
+    fn a_job_starts_at_once_on_an_idle_fleet_or_never(
+        mut fleet in fleets(1..=3, 1..=4),
+        job in jobs(requests(4, 1..=3)),
+    ) {
+        let never = matches!(fleet.decide(greedy(), &job.request), Err(Refusal::Infeasible(_)));
+        let (mut scheduler, mut actions) = (Fifo::new(greedy()), Vec::new());
+        let at = job.arrived;
+        step(&mut scheduler, &mut fleet, at, [Event::Arrived(job)], &mut actions).unwrap();
+        let started = fleet.tenants().count() == 1;
+        prop_assert_eq!(started, !never, "{:?}", actions);
+    }
 }

@@ -7,7 +7,7 @@ use mapa_core::testing::joined_machines;
 use mapa_core::{
     Allocator, Candidate, Decision, Demand, DeviceId, DeviceSet, HardwareGraph, LeaseId, Limits,
     MachineId, Objective, Pattern, Placement, Policy, Request, Rules, aggregate_gbps,
-    effective_gbps, lowest_id, max,
+    criteria::max, effective_gbps, lowest_id,
 };
 use mapa_sched::{Defrag, Defragmented, Plan};
 use proptest::collection::vec;

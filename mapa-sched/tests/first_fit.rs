@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mapa_core::testing::{machines, patterns};
 use mapa_core::{
-    Candidate, Fabric, HardwareGraph, LinkClass, Pattern, Policy, Request, Rules, effective_gbps,
-    max, preserve,
+    Candidate, Fabric, HardwareGraph, LinkClass, Pattern, Policy, Request, Rules, criteria::max,
+    effective_gbps, preserve,
 };
 use mapa_sched::{
     Action, Event, FirstFit, Job, JobId, LinkModel, ListOrder, NamedScheduler, Order, Queue,

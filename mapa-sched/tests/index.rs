@@ -6,7 +6,10 @@ use mapa_core::testing::{machines, patterns};
 use mapa_core::{
     BuiltIn, Decision, Demand, DeviceId, Fabric, FabricNode, HardwareGraph, LinkClass, MachineId,
     NodeKind, Objective, Pattern, Policy, PolicyId, Refusal, Request, Rules, Subset, View,
-    aggregate_gbps, best_partition, greedy, least_weight, lowest_id, max, mig::Size, most,
+    aggregate_gbps, best_partition,
+    criteria::{max, most},
+    greedy, least_weight, lowest_id,
+    mig::Size,
     preserve, random,
 };
 use mapa_sched::{Event, Fleet, JobId, Tenant};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mapa_core::mig::Size;
 use mapa_core::{
-    Demand, DeviceId, MachineId, Pattern, Refusal, Request, Rules, fewest_warps, least,
+    Demand, DeviceId, MachineId, Pattern, Refusal, Request, Rules, criteria::least, fewest_warps,
 };
 use mapa_sched::{Action, Event, Job, JobId, RunTime, Scheduler, TaskId, Tenant, Time, Turn};
 

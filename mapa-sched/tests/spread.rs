@@ -5,7 +5,8 @@ use std::sync::Arc;
 use mapa_core::testing::machines;
 use mapa_core::{
     BuiltIn, DeviceId, DeviceInfo, Fabric, FabricNode, HardwareGraph, LinkClass, MachineId,
-    NodeKind, Pattern, Policy, Reason, Refusal, Request, Rules, greedy, lowest_id, lowest_ids,
+    NodeKind, Pattern, Policy, Reason, Refusal, Request, Rules, criteria::lowest_ids, greedy,
+    lowest_id,
 };
 use mapa_sched::{
     Action, Assignment, Conservative, Easy, Event, Fifo, Fleet, Job, JobId, Scheduler, Tenant,

@@ -183,6 +183,15 @@ proptest! {
     }
 
     #[test]
+    fn drawn_jobs_on_drawn_fleets_have_the_schedule_of_the_simulator_that_looks_through_everything(
+        fleet in mapa_sched::testing::fleets(1..=3, 1..=4),
+        workload in mapa_sim::testing::workloads(0..=12, mapa_core::testing::requests(4, 1..=3)),
+    ) {
+        let fast = run(&workload, &fleet, &mut Fifo::new(lowest_id()), &Fixed);
+        prop_assert_eq!(&fast, &replay(&workload, fleet, &mut Fifo::new(lowest_id()), &Fixed).unwrap());
+    }
+
+    #[test]
     fn first_in_first_out_is_what_a_queue_and_free_sets_make_of_it(
         mut workload in workloads(), devices in prop::collection::vec(2usize..6, 1..7),
     ) {

@@ -5,8 +5,8 @@ pub use mapa_core::{
     Allocator, Candidate, Decision, Demand, DeviceId, DeviceSet, HardwareGraph, Lease, LeaseId,
     Limits, LinkClass, Objective, Parallelism, Pattern, Placement, Policy, Rates, Refusal, Request,
     RingPacking, Scored, Sensitivity, Shape, Snapshot, TreePacking, View, aggregate_gbps, auto,
-    auto_with, effective_gbps, fitting_model, foresight, greedy, lowest_id, max, max_bandwidth,
-    max_bandwidth_with, min, min_step_time, preserve, preserved_gbps, ring_packing_gbps,
+    auto_with, criteria, effective_gbps, fitting_model, foresight, greedy, lowest_id,
+    max_bandwidth, max_bandwidth_with, min_step_time, preserve, preserved_gbps, ring_packing_gbps,
     topo_aware,
 };
 #[doc(inline)]

@@ -28,7 +28,8 @@ fn a_pasted_machine_is_read_and_a_job_gets_a_pair() {
 fn a_policy_of_ones_own_is_made_of_re_exported_parts() {
     let graph = named("dgx-1v").unwrap().graph().unwrap();
     let all = graph.all();
-    let best = mapa::core::Rules::new("most-rings").prefer(mapa::max(ring_packing_gbps()));
+    let best =
+        mapa::core::Rules::new("most-rings").prefer(mapa::criteria::max(ring_packing_gbps()));
     let job = Request::new(Pattern::ring(4));
     let decision = best.decide(&job, &graph.with_free(&all)).unwrap();
     assert_eq!(decision.policy(), "most-rings");

@@ -11,8 +11,10 @@ use std::sync::Arc;
 use mapa_core::mig::{Model, Profile, Size};
 use mapa_core::{
     Allocator, Demand, DeviceId, DeviceInfo, FabricNode, HardwareGraph, NodeKind, PCIE_GEN4_GBPS,
-    Pattern, Policy, Reason, Refusal, Request, Rules, Seat, View, distributed, fewest_warps, least,
-    least_port_slowdown, most, packed, pcie_slowdown, pcie_slowdown_on, random,
+    Pattern, Policy, Reason, Refusal, Request, Rules, Seat, View,
+    criteria::{least, most},
+    distributed, fewest_warps, least_port_slowdown, packed, pcie_slowdown, pcie_slowdown_on,
+    random,
 };
 use mapa_topologies::mig::{Offer, named};
 use proptest::collection::vec;

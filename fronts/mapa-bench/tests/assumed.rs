@@ -160,7 +160,7 @@ fn a_virtual_machine_is_told_what_p2p_over_pcie_needs() {
         let toml = folder.text(&format!("topo --machine {matrix} --toml"));
         folder.write(
             name,
-            &toml.replacen("version = 1", "version = 1\nvirtual_machine = true", 1),
+            toml.replacen("version = 1", "version = 1\nvirtual_machine = true", 1),
         )
     };
     let told = "P2P assumed on, though over PCIe it works in a virtual machine only where the host allows it (ACS off, or \

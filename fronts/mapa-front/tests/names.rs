@@ -1,7 +1,9 @@
 //! Registries: what MAPA ships, and what a program adds.
 
 use mapa_core::{
-    BuiltIn, ModelUse, Pattern, Policy, Request, Rules, lowest_ids, max, ring_packing_gbps,
+    BuiltIn, ModelUse, Pattern, Policy, Request, Rules,
+    criteria::{lowest_ids, max},
+    ring_packing_gbps,
 };
 use mapa_front::names::{
     Choice, ExecutionRow, ModelRow, Names, PolicyRow, Preserved, SchedulerRow,

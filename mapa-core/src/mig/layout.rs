@@ -1,5 +1,7 @@
 //! Layouts: the instances that exist at once on a device.
 
+use std::fmt;
+
 use smallvec::SmallVec;
 
 use super::profile::Instance;
@@ -49,6 +51,30 @@ impl Layout {
 impl Default for Layout {
     fn default() -> Self {
         Self::whole()
+    }
+}
+
+/// `whole`, `empty`, or the numbers of the profiles in their model's table, each with its start: `4@0 9@4`. A layout has
+/// no names of profiles, which are its [`Model`](super::Model)'s.
+///
+/// ```
+/// use mapa_core::mig::Layout;
+///
+/// assert_eq!(Layout::whole().to_string(), "whole");
+/// ```
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(instances) = &self.instances else {
+            return f.write_str("whole");
+        };
+        if instances.is_empty() {
+            return f.write_str("empty");
+        }
+        for (at, Instance { profile, start }) in instances.iter().enumerate() {
+            let blank = if at == 0 { "" } else { " " };
+            write!(f, "{blank}{}@{start}", profile.0)?;
+        }
+        Ok(())
     }
 }
 

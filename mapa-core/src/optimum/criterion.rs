@@ -111,7 +111,7 @@ pub fn min(objective: Objective<'_>) -> Criterion<'_> {
 ///
 /// # Examples
 /// ```
-/// use mapa_core::{Rules, most};
+/// use mapa_core::{Rules, criteria::most};
 ///
 /// let policy = Rules::new("largest-first").prefer(most("compute slices", |s| s.device().size.map_or(0, |size| size.compute)));
 /// # let _ = policy;

@@ -5,6 +5,7 @@
 //! is a star; if nothing is known, assume all-to-all. A rank's [`Demand`] is what it needs of its
 //! device: by default a whole device of its own.
 
+mod as_petgraph;
 mod demand;
 mod derived;
 mod parallel;
@@ -13,6 +14,7 @@ mod shape;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -280,6 +282,54 @@ impl PartialEq for Pattern {
             || self.len() == other.len()
                 && self.demands() == other.demands()
                 && self.edges() == other.edges()
+    }
+}
+
+/// Traffic is a positive number, so equality is one of every pattern with itself.
+impl Eq for Pattern {}
+
+/// Equal patterns have equal hashes.
+impl Hash for Pattern {
+    fn hash<H: Hasher>(&self, hash: &mut H) {
+        self.len().hash(hash);
+        self.demands().hash(hash);
+        for edge in self.edges() {
+            (edge.a, edge.b, edge.traffic.to_bits()).hash(hash);
+        }
+    }
+}
+
+/// The name of its shape and its ranks, `ring of 4`; else the numbers of its ranks and edges. What ranks demand is left
+/// out.
+///
+/// ```
+/// use mapa_core::Pattern;
+///
+/// assert_eq!(Pattern::all_to_all(4).to_string(), "all-to-all of 4");
+/// assert_eq!(Pattern::independent(3).to_string(), "3 independent ranks");
+/// assert_eq!(Pattern::from_edges(3, [(0, 1, 2.5), (1, 2, 1.0)])?.to_string(), "3 ranks, 2 edges");
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ranks, edges) = (self.len(), self.edges());
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        if edges.is_empty() {
+            let independent = if ranks == 1 { "" } else { "independent " };
+            return write!(f, "{ranks} {independent}rank{}", plural(ranks));
+        }
+        match Shape::ALL
+            .iter()
+            .find(|shape| shape.pattern(ranks).edges() == edges)
+        {
+            Some(shape) => write!(f, "{shape} of {ranks}"),
+            None => write!(
+                f,
+                "{ranks} ranks, {} edge{}",
+                edges.len(),
+                plural(edges.len())
+            ),
+        }
     }
 }
 

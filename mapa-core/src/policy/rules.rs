@@ -43,7 +43,7 @@ use crate::view::View;
 ///
 /// # Examples
 /// ```
-/// use mapa_core::{Objective, Rules, aggregate_gbps, lowest_ids, max, min};
+/// use mapa_core::{Objective, Rules, aggregate_gbps, criteria::{lowest_ids, max, min}};
 ///
 /// // Few host paths, then high bandwidth, then low ids.
 /// let host = Objective::edges("host paths", |e| f64::from(u8::from(e.link.class.is_host())));

@@ -36,7 +36,7 @@ pub struct Within<'a, P, Q> {
 ///
 /// # Examples
 /// ```
-/// use mapa_core::{Rules, aggregate_gbps, max, within};
+/// use mapa_core::{Rules, aggregate_gbps, within, criteria::max};
 ///
 /// // Within one NUMA node if one has room, the lowest first.
 /// let rules = Rules::new("by node").prefer(max(aggregate_gbps()));

@@ -135,7 +135,7 @@ pub enum Form<'a> {
 /// # Examples
 ///
 /// ```
-/// use mapa_core::{Objective, Rules, max};
+/// use mapa_core::{Objective, Rules, criteria::max};
 ///
 /// // The most traffic on direct links; on a tie the best single link left to others.
 /// let on_direct = Objective::edges("direct traffic", |e| if e.link.class.is_direct() { e.traffic } else { 0.0 });

@@ -6,6 +6,7 @@
 //! keeps it in a dense table. A decision then costs loads from a small table and no graph walk. The
 //! lowered graph is immutable and is shared by [`std::sync::Arc`].
 
+mod as_petgraph;
 mod device;
 mod device_set;
 mod fabric;

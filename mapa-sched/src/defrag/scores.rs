@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use mapa_core::{
     Allocator, Candidate, DeviceId, DeviceSet, HardwareGraph, Lease, Objective, Pattern, Placement,
-    Policy, Request, Rules, max,
+    Policy, Request, Rules, criteria::max,
 };
 
 use super::plan::Target;

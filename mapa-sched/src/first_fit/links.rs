@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mapa_core::{
     Candidate, Decision, DeviceId, DeviceSet, HardwareGraph, Objective, Pattern, Policy, Reason,
-    Refusal, Request, Rules, effective_gbps, max, preserved_direct_gbps, when,
+    Refusal, Request, Rules, criteria::max, effective_gbps, preserved_direct_gbps, when,
 };
 
 use super::sets::{Aim, FoundSet, MachineSets};

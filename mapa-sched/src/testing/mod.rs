@@ -17,6 +17,7 @@ mod driver;
 mod machines;
 mod snapshots;
 mod starts;
+mod strategies;
 mod unknown;
 
 pub use adoption::{check_adoption, check_offered_sets};
@@ -28,6 +29,7 @@ pub use machines::{
 };
 pub use snapshots::{SnapshotEvent, SnapshotRun, check_snapshot, snapshot_events};
 pub use starts::starts_of_three;
+pub use strategies::{fleets, fleets_in_use, jobs};
 pub use unknown::check_unknown_jobs;
 
 use mapa_core::{BuiltIn, Policy};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use mapa_core::{
     Allocator, DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass,
-    NodeId, NodeKind, Pattern, Policy, Refusal, Request, Rules, Subset, lowest_id, lowest_ids,
+    NodeId, NodeKind, Pattern, Policy, Refusal, Request, Rules, Subset, criteria::lowest_ids,
+    lowest_id,
 };
 use mapa_topologies::named;
 use mapa_topologies::policies::{

@@ -33,7 +33,7 @@ use crate::model::Model;
 /// # Examples
 /// A policy of a program's own, found by name like any other:
 /// ```
-/// use mapa_core::{Policy, Rules, lowest_ids};
+/// use mapa_core::{Policy, Rules, criteria::lowest_ids};
 /// use mapa_front::names::{Choice, Names, PolicyRow};
 ///
 /// let mut names = Names::built_in();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mapa_core::{
     DeviceId, DeviceSet, Expected, HardwareGraph, Objective, Operation, Pattern, PeerAccess,
-    PeerSource, Policy, Request, Rules, auto, max,
+    PeerSource, Policy, Request, Rules, auto, criteria::max,
 };
 use mapa_front::Error;
 use mapa_topologies::policies::nvidia_points;

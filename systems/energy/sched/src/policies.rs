@@ -1,6 +1,9 @@
 //! The published rules that need no run times, as placement policies.
 
-use mapa_core::{BuiltIn, Rules, Seat, least, most};
+use mapa_core::{
+    BuiltIn, Rules, Seat,
+    criteria::{least, most},
+};
 
 /// The policies of this system.
 pub const POLICIES: [BuiltIn; 2] = [

@@ -2,7 +2,10 @@
 //! compared with.
 
 use mapa_core::mig::Size;
-use mapa_core::{Rules, Seat, least, most};
+use mapa_core::{
+    Rules, Seat,
+    criteria::{least, most},
+};
 
 fn compute_slices(seat: &Seat<'_>) -> u8 {
     seat.device().size.map_or(0, |size| size.compute)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mapa_core::{
     Fabric, HardwareGraph, LinkClass, Objective, Pattern, Policy, Request, Rules, Sensitivity,
-    effective_gbps, max, preserve_with, preserved_gbps, ring_packing_gbps,
+    criteria::max, effective_gbps, preserve_with, preserved_gbps, ring_packing_gbps,
 };
 use mapa_sched::bound::{Bound, Measure, Solver};
 use mapa_sched::{Conservative, Easy, Fifo, Fleet, Job, JobId, Order, Queue, Scheduler, Time};

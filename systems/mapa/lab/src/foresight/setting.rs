@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use mapa_core::{
-    Foresight, HardwareGraph, Objective, Patience, Policy, Rules, aggregate_gbps, effective_gbps,
-    max, preserve_with, preserved_direct_gbps, preserved_gbps, ring_packing_gbps, when,
+    Foresight, HardwareGraph, Objective, Patience, Policy, Rules, aggregate_gbps, criteria::max,
+    effective_gbps, preserve_with, preserved_direct_gbps, preserved_gbps, ring_packing_gbps, when,
 };
 use mapa_sim::{Arrivals, ByBandwidth, Execution, Fixed, Generator};
 use mapa_topologies::named;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mapa_core::{HardwareGraph, Pattern, Request, Rules, max};
+use mapa_core::{HardwareGraph, Pattern, Request, Rules, criteria::max};
 use mapa_lab::progress::Progress;
 use mapa_sched::{Fleet, Scheduler};
 use mapa_sim::{ByBandwidth, Execution, Outcome, Simulation, Workload, quantile};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mapa_core::{Foresight, Policy, Rules, max, preserved_direct_gbps};
+use mapa_core::{Foresight, Policy, Rules, criteria::max, preserved_direct_gbps};
 use mapa_sched::{Conservative, Easy, Fifo, FirstFit, Job, LinkModel, ListOrder, Order, Scheduler};
 use mapa_system_mapa::{PlanGoal, PlanPart, TopologyPlan, Trust};
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mapa_core::{
-    HardwareGraph, Objective, Patience, Pattern, Prefer, Request, Rules, SetChoices, SetScores, max,
+    HardwareGraph, Objective, Patience, Pattern, Prefer, Request, Rules, SetChoices, SetScores,
+    criteria::max,
 };
 
 use mapa_sched::plan::{Classes, Goal, LaneOpening, LaneTicket, Physics};

@@ -1,6 +1,6 @@
 //! Starting what the plan starts.
 
-use mapa_core::{Decision, DeviceId, DeviceSet, Rules, max, preserved_direct_gbps};
+use mapa_core::{Decision, DeviceId, DeviceSet, Rules, criteria::max, preserved_direct_gbps};
 
 use super::{NAME, PlannedJob, TopologyPlan};
 use mapa_sched::Turn;
