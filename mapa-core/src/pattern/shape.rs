@@ -62,6 +62,40 @@ impl fmt::Display for Shape {
     }
 }
 
+/// The name of its shape and its ranks, `ring of 4`; else the numbers of its ranks and edges. What ranks demand is left
+/// out.
+///
+/// ```
+/// use mapa_core::Pattern;
+///
+/// assert_eq!(Pattern::all_to_all(4).to_string(), "all-to-all of 4");
+/// assert_eq!(Pattern::independent(3).to_string(), "3 independent ranks");
+/// assert_eq!(Pattern::from_edges(3, [(0, 1, 2.5), (1, 2, 1.0)])?.to_string(), "3 ranks, 2 edges");
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ranks, edges) = (self.len(), self.edges());
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        if edges.is_empty() {
+            let independent = if ranks == 1 { "" } else { "independent " };
+            return write!(f, "{ranks} {independent}rank{}", plural(ranks));
+        }
+        match Shape::ALL
+            .iter()
+            .find(|shape| shape.pattern(ranks).edges() == edges)
+        {
+            Some(shape) => write!(f, "{shape} of {ranks}"),
+            None => write!(
+                f,
+                "{ranks} ranks, {} edge{}",
+                edges.len(),
+                plural(edges.len())
+            ),
+        }
+    }
+}
+
 impl FromStr for Shape {
     type Err = Error;
 
