@@ -2,11 +2,7 @@
 //! comparison with preserve.
 
 // -- at most 25 lines
-use mapa_core::{
-    Objective, Policy, Rules,
-    criteria::{max, min},
-    preserve, preserved_gbps,
-};
+use mapa_core::{Objective, Policy, Rules, criteria, preserve, preserved_gbps};
 use mapa_sched::{Fifo, Fleet};
 use mapa_sim::{ByBandwidth, Generator, Row, Scorer, Simulation, Summary};
 
@@ -15,8 +11,8 @@ use mapa_sim::{ByBandwidth, Generator, Row, Scorer, Simulation, Summary};
 fn off_the_host() -> impl Policy {
     let over_host = Objective::edges("host edges", |edge| (!edge.link.class.is_direct()).into());
     Rules::new("off-the-host")
-        .prefer(min(over_host))
-        .then(max(preserved_gbps()))
+        .prefer(criteria::min(over_host))
+        .then(criteria::max(preserved_gbps()))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
