@@ -58,6 +58,27 @@ fn four_jobs() -> Workload {
 }
 
 #[test]
+fn what_was_seen_of_a_server_is_seen_again_only_if_it_changed() {
+    let mut generator = Generator::mapa();
+    generator.jobs = 60;
+    let workload = generator.generate(3).unwrap();
+    let fleet = Fleet::new([dgx_1v(), dgx_1v(), dgx_1v()]);
+    let (mut over_time, mut fragmentation) = (OverTime::default(), Fragmentation::default());
+    let simulation = Simulation::new(&workload, fleet.clone()).observe(|now, fleet| {
+        over_time.observe(now, fleet, &mut fragmentation);
+        let afresh = Fragmentation::default().of_fleet(fleet);
+        assert_eq!(fragmentation.of_fleet(fleet), afresh);
+        let mut point = OverTime::default();
+        point.observe(now, fleet, &mut Fragmentation::default());
+        assert_eq!(over_time.points().last(), point.points().last());
+    });
+    simulation.run(&mut Fifo::new(greedy()), &Fixed).unwrap();
+    // Another fleet, of fewer servers, is seen as it is.
+    let idle = Fleet::new([dgx_1v()]);
+    assert_eq!(fragmentation.of_fleet(&idle), Some(0.0));
+}
+
+#[test]
 fn times_are_those_worked_out_by_hand() {
     let (rows, summary, _) = simulated(&four_jobs(), lowest_id());
     assert_eq!(

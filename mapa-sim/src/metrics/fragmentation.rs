@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use mapa_core::{DeviceId, DeviceSet, HardwareGraph, Pattern, Policy, Request, Unit, View, greedy};
+use mapa_core::{
+    DeviceId, DeviceSet, HardwareGraph, Pattern, Policy, Request, Stamp, Unit, View, greedy,
+};
 use mapa_sched::{Fleet, Time};
 
 use crate::table::{Column, Table};
@@ -30,6 +32,17 @@ pub struct Fragmentation {
     rings: Vec<Request>,
     known: BTreeMap<(u64, DeviceSet), Option<f64>>,
     idle: BTreeMap<u64, Vec<Option<f64>>>,
+    /// Each server as it was seen last: an event changes one or two of many.
+    servers: Vec<SeenServer>,
+}
+
+/// A server, as it was seen last.
+struct SeenServer {
+    stamp: Stamp,
+    /// The number of whole devices.
+    devices: usize,
+    in_use: f64,
+    fragmentation: Option<f64>,
 }
 
 impl Default for Fragmentation {
@@ -51,6 +64,7 @@ impl Fragmentation {
             rings,
             known: BTreeMap::new(),
             idle: BTreeMap::new(),
+            servers: Vec::new(),
         }
     }
 
@@ -86,13 +100,45 @@ impl Fragmentation {
     }
 
     /// The mean fragmentation of the machines of a fleet, without those that have none.
+    ///
+    /// # Complexity
+    /// As [`Fragmentation::of`] for each machine whose state has changed since the last call; O(1) for every
+    /// other machine.
     #[must_use]
     pub fn of_fleet(&mut self, fleet: &Fleet) -> Option<f64> {
-        let machines: Vec<f64> = fleet
-            .views()
-            .filter_map(|view| self.of(view.graph(), view.free()))
-            .collect();
-        (!machines.is_empty()).then(|| machines.iter().sum::<f64>() / machines.len() as f64)
+        self.look_at(fleet);
+        let machines = || {
+            self.servers
+                .iter()
+                .filter_map(|server| server.fragmentation)
+        };
+        let count = machines().count();
+        (count > 0).then(|| machines().sum::<f64>() / count as f64)
+    }
+
+    /// Looks at the machines whose state has changed.
+    fn look_at(&mut self, fleet: &Fleet) {
+        let mut servers = std::mem::take(&mut self.servers);
+        let mut count = 0;
+        for (at, view) in fleet.views().enumerate() {
+            count += 1;
+            let stamp = view.stamp();
+            if servers.get(at).is_some_and(|server| server.stamp == stamp) {
+                continue;
+            }
+            let server = SeenServer {
+                stamp,
+                devices: view.graph().wholes().len(),
+                in_use: in_use(view),
+                fragmentation: self.of(view.graph(), view.free()),
+            };
+            match servers.get_mut(at) {
+                Some(old) => *old = server,
+                None => servers.push(server),
+            }
+        }
+        servers.truncate(count);
+        self.servers = servers;
     }
 }
 
@@ -180,13 +226,15 @@ impl OverTime {
     /// Adds a point. Of several points at one moment the last replaces the others: it is the state
     /// that lasts.
     pub fn observe(&mut self, now: Time, fleet: &Fleet, fragmentation: &mut Fragmentation) {
-        let devices: usize = fleet.views().map(|view| view.graph().wholes().len()).sum();
-        // The sum of no floats is -0, which would be written with its sign.
-        let utilisation = (fleet.views().map(in_use).sum::<f64>() + 0.0) / devices as f64;
+        let mean = fragmentation.of_fleet(fleet);
+        let servers = &fragmentation.servers;
+        let devices: usize = servers.iter().map(|server| server.devices).sum();
+        let in_use: f64 = servers.iter().map(|server| server.in_use).sum();
         let point = Point {
             at: now,
-            utilisation,
-            fragmentation: fragmentation.of_fleet(fleet),
+            // The sum of no floats is -0, which would be written with its sign.
+            utilisation: (in_use + 0.0) / devices as f64,
+            fragmentation: mean,
         };
         self.points.pop_if(|last| last.at == now);
         self.points.push(point);
