@@ -140,6 +140,17 @@ impl<'a> View<'a> {
         state.is_some_and(|state| state.is_of_free_set(self.graph)) && self.stamp.vacated.is_none()
     }
 
+    /// Whether a policy that [promises](crate::Policy::of_free_set) to see the free set alone has one answer
+    /// for this view and for every other with the same graph and free set. Unlike
+    /// [`View::is_of_free_set`], this holds for hypothetical states and those with a deadline too.
+    pub(crate) fn is_as_its_free_set(&self) -> bool {
+        self.limit.is_none()
+            && !self.idle
+            && !self.any_layout
+            && self.free == self.vacant
+            && (self.state).is_none_or(|state| state.is_of_free_set(self.graph))
+    }
+
     /// The stamp of the state, as decisions on it carry it.
     #[must_use]
     pub fn stamp(&self) -> Stamp {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::answer_memo::remembered;
 use super::api::Policy;
 use super::balance::packed;
 use super::decision::Decision;
@@ -28,6 +29,9 @@ const NAME: &str = "auto";
 /// The most sets of devices for which closeness in the host is compared. More sets are not all
 /// looked at, and nothing bounds their closeness.
 const MOST_SETS: u128 = 100_000;
+
+/// The most pairs of free devices that all these sets may have together: closeness looks at each.
+const MOST_PAIRS: u128 = 1 << 25;
 
 /// The model of bandwidth that fits a pattern: the GB/s that a collective of this pattern reaches
 /// on a set of devices, computed from links alone.
@@ -176,8 +180,8 @@ fn joins_all(n: usize, pairs: &[(u16, u16)]) -> bool {
 ///
 /// The choice is exact, with two limits. The decision says whether [`Request::limits`] ended the
 /// search, and then [how much more](Decision::at_most) another set could have. Closeness in the
-/// host is compared if the free devices have at most 100,000 sets of the job's size: up to 19
-/// devices always.
+/// host is compared if the free devices have at most 100,000 sets of the job's size, with 33 million pairs
+/// of free devices together: always for up to 19 devices, and for one device of up to 400.
 ///
 /// # Complexity
 /// As [`Rules`]; half a second with default limits.
@@ -338,7 +342,7 @@ impl Auto {
             open: host.is_open(),
             hosted: host.has_paths(),
             spares,
-            few: sets(request.room(view).len(), pattern.len()) <= MOST_SETS,
+            few: are_few(request.room(view).len(), view.free().len(), pattern.len()),
         };
         let figure = || case.collective.figure(&host);
         self.rules[case.at()].get_or_init(|| self.make(case, figure()))
@@ -407,6 +411,12 @@ impl Auto {
     }
 }
 
+/// Whether closeness in the host is compared for sets of `k` of `n` devices, where `free` are free.
+fn are_few(n: usize, free: usize, k: usize) -> bool {
+    let sets = sets(n, k);
+    sets <= MOST_SETS && sets * (free as u128).pow(2) / 2 <= MOST_PAIRS
+}
+
 /// The number of sets of `k` of `n` devices, at most `u128::MAX`.
 fn sets(n: usize, k: usize) -> u128 {
     (0..k.min(n.saturating_sub(k))).fold(1, |sets: u128, i| {
@@ -426,7 +436,10 @@ impl Policy for Auto {
     }
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
-        let decision = self.rules(request, view).decide(request, view)?;
-        Ok(decision.renamed(NAME.into()))
+        // The rules decide afresh: they would keep the answer a second time.
+        remembered(self.of_free_set(), request, view, || {
+            let decision = self.rules(request, view).decide_afresh(request, view)?;
+            Ok(decision.renamed(NAME.into()))
+        })
     }
 }

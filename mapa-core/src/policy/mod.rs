@@ -5,6 +5,7 @@
 //! [`Rules`]: criteria in order of importance, with their exact lexicographic optimum.
 
 mod alike;
+mod answer_memo;
 mod api;
 mod auto;
 mod balance;
