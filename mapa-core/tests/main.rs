@@ -18,6 +18,7 @@ mod max_bandwidth;
 mod mig;
 mod offered;
 mod parallel_groups;
+mod partial_sets;
 mod policy;
 mod ring_packing;
 mod settings;

@@ -9,7 +9,8 @@
 //!   placements over several components can reach.
 //! - `by_table`: up to sixteen devices, from tables of reachable counts.
 //! - `by_islands`: rings, chains and stars on islands of devices that a network joins.
-//! - `search`: everything else, by branch and bound over sets of devices and rank orders.
+//! - `search`: everything else, by branch and bound over sets of devices and rank orders. `by_loss` and
+//!   `by_degree` build sets device by device and drop partial sets; `ring_order` orders the ranks of a ring.
 //!
 //! They share `domains` (where each rank may be placed), `links` (the kinds of link that criteria
 //! distinguish), `bound` (upper bounds for a set), `valued` and `edge_sums` (the values of sets by
@@ -18,7 +19,9 @@
 
 mod bound;
 mod by_component;
+mod by_degree;
 mod by_islands;
+mod by_loss;
 mod by_table;
 mod criterion;
 mod domains;
@@ -28,6 +31,7 @@ mod links;
 pub(crate) mod oracle;
 mod problem;
 mod requirement;
+mod ring_order;
 mod search;
 mod smallest;
 mod solve;

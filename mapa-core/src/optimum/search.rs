@@ -23,15 +23,21 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use super::bound::CriteriaBounds;
-use super::criterion::settle;
+use super::by_degree::{DegreeGoal, DirectLinks, Grower, Grown};
+use super::by_loss::{Losses, MOST_STARTS, Walker, walk};
+use super::criterion::{Criterion, settle};
 use super::domains::Domains;
+use super::edge_sums::EdgeSums;
+use super::links::LinkKinds;
 use super::problem::{Problem, RankedAnswer, RankedPlacement};
 use super::requirement::RequirementTest;
+use super::ring_order::{FEWEST_RANKS, MOST_RANKS, best_ring};
 use super::subsets::Subsets;
 use crate::ids::{DeviceId, LinkClass};
 use crate::matching::{Few, MatchConfig, Matcher, Placement, SearchStats, StopReason};
 use crate::pattern::Edge;
-use crate::score::{BestOrder, EdgeOn, Form, Objective, Seat, Subset};
+use crate::reach::Family;
+use crate::score::{BestOrder, DegreeBound, EdgeOn, Form, Objective, PairsOf, Seat, Subset};
 use crate::topology::{DeviceSet, Link};
 
 impl<'o, 'a> Problem<'o, 'a> {
@@ -62,6 +68,8 @@ impl<'o, 'a> Problem<'o, 'a> {
                 run.visit_matches(&matcher, &part, None);
             }
         }
+        // The last step may have taken more than was left.
+        run.stats.nodes = run.stats.nodes.min(self.limits.nodes);
         (run.top, run.stats)
     }
 
@@ -281,54 +289,61 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
     /// Enumerates the sets of `part`, lowest ids first, and visits those that can still win.
     fn visit_sets(&mut self, matcher: &Matcher, part: &DeviceSet, symmetric: bool) {
         let Problem {
-            request,
-            criteria,
-            limits,
-            ..
+            request, criteria, ..
         } = *self.problem;
         let must = &request.must_include;
         if !must.is_subset(part) {
             return;
         }
         let (must, part) = &self.narrowed(must, part);
-        // Upper bounds for all sets. Once these do not win, no set does.
-        let ideal: Few<f64> = (0..criteria.len()).map(|at| self.ideal(at, part)).collect();
         let plan = self.plan(matcher, symmetric);
-        if plan.takes_long {
-            // A good set found early spares others the long computation of their values.
-            for set in self.grown(must, part) {
-                // Most of the limit is kept for the enumeration, which alone is complete.
-                if self.stats.nodes.saturating_add(plan.dear) > limits.nodes / 8
-                    || !self.stats.complete()
-                {
-                    break;
-                }
-                self.visit_set(&set, &plan);
-            }
-        }
         let rest: Vec<DeviceId> = (part - must).iter().collect();
         // A device is only taken with the next lower of its twins: swapping them changes nothing,
         // and lower ids win ties.
-        let below = rest
+        let below: Vec<Option<usize>> = rest
             .iter()
             .map(|id| rest.binary_search(self.domains.twin_below.get(id)?).ok())
             .collect();
+        let (of_criteria, sums) = self.losses(must, &rest, &below);
+        // Upper bounds for all sets. Once these do not win, no set does.
+        let mut ideal: Few<f64> = Few::new();
+        for (at, criterion) in criteria.iter().enumerate() {
+            let sum = of_criteria.iter().position(|of| *of == at);
+            ideal.push(match sum {
+                Some(sum) => sums[sum].key(criterion, sums[sum].at_least_for_all()),
+                None => self.ideal(at, part),
+            });
+        }
+        let undecided = of_criteria.first().copied();
+        if undecided == Some(0) {
+            self.visit_by_loss((&of_criteria, sums), &ideal, &plan);
+            return;
+        }
+        let is_ideal = |this: &Self| {
+            undecided.is_some_and(|at| {
+                let worst = this.top.last().filter(|_| this.is_full());
+                worst.is_some_and(|worst| worst.keys[..at] == ideal[..at])
+            })
+        };
+        if plan.takes_long {
+            self.visit_starts(must, part, &plan, is_ideal);
+        }
+        let proof = match undecided {
+            Some(_) if is_ideal(self) => Proof::OfFirst,
+            Some(at) => self.proven_by_degree(at, &sums[0], must, &mut ideal, &plan),
+            None => Proof::None,
+        };
+        match proof {
+            Proof::None => {}
+            Proof::OfFirst => {
+                self.visit_by_loss((&of_criteria, sums), &ideal, &plan);
+                return;
+            }
+            Proof::OfAll => return,
+        }
         let mut subsets = Subsets::new(below, request.pattern.len() - must.len());
         while let Some(chosen) = subsets.next() {
-            if !self.stats.complete() {
-                return;
-            }
-            if self.stats.nodes >= limits.nodes {
-                self.stats.stopped = StopReason::NodeLimit;
-                return;
-            }
-            // The caller's deadline is checked as often as the matcher checks it.
-            let asked = self.stats.nodes >> 10;
-            self.stats.nodes += 1;
-            if self.stats.nodes >> 10 != asked
-                && self.problem.view.stop().is_some_and(|stop| stop())
-            {
-                self.stats.stopped = StopReason::Caller;
+            if !self.step(1) {
                 return;
             }
             let mut set = must.clone();
@@ -339,6 +354,167 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
             }
             self.visit_set(&set, &plan);
         }
+    }
+
+    /// Counts nodes. Returns false once the limit on them is reached, or the caller's deadline, which is
+    /// checked as often as the matcher checks it.
+    fn step(&mut self, nodes: u64) -> bool {
+        if !self.stats.complete() {
+            return false;
+        }
+        if self.stats.nodes >= self.problem.limits.nodes {
+            self.stats.stopped = StopReason::NodeLimit;
+            return false;
+        }
+        let asked = self.stats.nodes >> 10;
+        self.stats.nodes = self.stats.nodes.saturating_add(nodes);
+        if self.stats.nodes >> 10 != asked && self.problem.view.stop().is_some_and(|stop| stop()) {
+            self.stats.stopped = StopReason::Caller;
+        }
+        self.stats.complete()
+    }
+
+    /// The losses of sets by each criterion that is a sum over pairs, with the number of the criterion: the first
+    /// that is over the pairs that stay free, and those after it. Empty if there is no such criterion, or
+    /// if one before it sees rank orders.
+    fn losses(
+        &self,
+        must: &DeviceSet,
+        rest: &[DeviceId],
+        below: &[Option<usize>],
+    ) -> (Few<usize>, Vec<Losses>) {
+        let Problem {
+            request,
+            view,
+            criteria,
+            ..
+        } = *self.problem;
+        let graph = view.graph();
+        let need = request.pattern.len() - must.len();
+        if graph.can_be_cut() || need == 0 {
+            return Default::default();
+        }
+        let free = view.free() & &graph.wholes();
+        let decided = criteria.iter().take(self.set_criteria()).enumerate();
+        let sums = decided.filter_map(|(at, criterion)| {
+            let (objective, sign) = criterion.exact_sum()?;
+            Some((at, sign, objective.pair_sum()?))
+        });
+        let from_first = sums.skip_while(|(.., sum)| sum.of == PairsOf::Chosen);
+        from_first
+            .map(|(at, sign, sum)| {
+                let value = |a, b| sign * (sum.value)(graph, a, b);
+                let losses = Losses::new(sum.of, value, &free, must, (rest, below), need);
+                (at, losses)
+            })
+            .unzip()
+    }
+
+    /// Visits the sets that can still win where no set is better by the criteria before the first sum over
+    /// pairs: branch and bound over partial sets. `ideal` has upper bounds for sets that were not visited yet.
+    fn visit_by_loss(
+        &mut self,
+        (of_criteria, mut sums): (&[usize], Vec<Losses>),
+        ideal: &[f64],
+        plan: &VisitPlan<'_, 'o, 'a>,
+    ) {
+        let nodes = self.problem.limits.nodes;
+        let first = &mut sums[0];
+        let steps = (first.ids.len() * self.problem.request.pattern.len() / 64) as u64;
+        let mut grown = Vec::new();
+        for (loss, set) in first.grown() {
+            // The first set is free: there is an answer before any limit can end the search.
+            if self.top.is_empty() {
+                self.visit_set(&set, plan);
+            }
+            grown.push((loss, set));
+            if !self.step(steps) {
+                return;
+            }
+        }
+        // The best first; one of each loss is as good as all for a start.
+        grown.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        grown.dedup_by(|b, a| a.0 == b.0);
+        for (_, set) in grown
+            .iter()
+            .take(self.problem.request.runners_up.saturating_add(2))
+        {
+            self.visit_set(set, plan);
+        }
+        first.learn(|steps| self.stats.nodes <= nodes / 2 && self.step(steps));
+        let mut walker = LossWalker {
+            run: self,
+            of_criteria,
+            ideal,
+            plan,
+        };
+        walk(&sums, &mut walker);
+    }
+
+    /// Proves what the best sets have by the criteria before `at`, where each is bounded by the direct links
+    /// of single devices, and lowers `ideal` to that.
+    fn proven_by_degree(
+        &mut self,
+        at: usize,
+        losses: &Losses,
+        must: &DeviceSet,
+        ideal: &mut [f64],
+        plan: &VisitPlan<'_, 'o, 'a>,
+    ) -> Proof {
+        let Problem {
+            request,
+            view,
+            criteria,
+            ..
+        } = *self.problem;
+        let graph = view.graph();
+        let mut ids = losses.ids.clone();
+        ids.extend(must.iter());
+        let devices: DeviceSet = ids.iter().copied().collect();
+        let part = Subset {
+            graph,
+            devices: &devices,
+        };
+        let bound_of = |criterion: &Criterion<'a>| {
+            let (objective, sign) = criterion.exact_sum()?;
+            let by_degree = objective.foresight()?.by_degree.as_ref()?;
+            by_degree(part, request.pattern.len()).filter(|_| sign > 0.0)
+        };
+        let bounds: Option<Vec<DegreeBound>> = criteria[..at].iter().map(bound_of).collect();
+        let Some(bounds) = bounds else {
+            return Proof::None;
+        };
+        let gbps = |a: usize, b: usize| graph.pair(ids[a], ids[b]).direct.gbps;
+        let links = DirectLinks::new(ids.len(), gbps);
+        let need = request.pattern.len() - must.len();
+        let mut walker = DegreeWalker {
+            run: self,
+            bounds: &bounds,
+            phase: 0,
+            goals: Few::new(),
+            plan,
+        };
+        // First come the sets that are better by the first criterion, then those that are better by the second
+        // among equals, and so on; the last are those that are equal by all, if there are few.
+        for phase in 0..=at {
+            walker.phase = phase;
+            if !walker.raise_goals() {
+                return if phase == at {
+                    Proof::OfFirst
+                } else {
+                    Proof::None
+                };
+            }
+            let mut grown = Grown::new(&links, losses, must.len(), need);
+            // A limit that ends this ends the whole search.
+            if !grown.grow_all(&mut walker) {
+                return Proof::OfAll;
+            }
+            if let Some((ideal, key)) = ideal.get_mut(phase).zip(walker.key()) {
+                *ideal = key;
+            }
+        }
+        Proof::OfAll
     }
 
     /// How sets are visited.
@@ -364,6 +540,7 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
             symmetric,
             by_set,
             own_order,
+            is_ring: self.is_ring_of_sums(),
             takes_long,
             dear,
             glance,
@@ -400,7 +577,10 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
                 return;
             }
         }
-        self.stats.nodes = self.stats.nodes.saturating_add(plan.dear);
+        // The first set is free: there is an answer before any limit can end the search.
+        if !self.top.is_empty() {
+            self.stats.nodes = self.stats.nodes.saturating_add(plan.dear);
+        }
         let mut bound: Few<f64> = Few::new();
         let mut looked = 0;
         let loses = self.loses(set, |at| {
@@ -421,14 +601,17 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
             keys: &keys,
             bound: &bound,
         };
-        if plan.symmetric && request.pattern.edges().is_empty() {
+        if self.stats.matches >= limits.matches {
+            self.stats.stopped = StopReason::MatchLimit;
+        } else if plan.symmetric && request.pattern.edges().is_empty() {
             // Equal ranks without edges: the one distinct match has them in the order of ids.
-            if self.stats.matches >= limits.matches {
-                self.stats.stopped = StopReason::MatchLimit;
-                return;
-            }
             self.stats.matches += 1;
             let placement: Placement = set.iter().collect();
+            self.offer(&placement, Some(known));
+        } else if let Some(placement) = plan.is_ring.then(|| self.ring_order(set)).flatten() {
+            let k = placement.len() as u32;
+            self.stats.nodes = self.stats.nodes.saturating_add((1 << k) * u64::from(k) / 8);
+            self.stats.matches += 1;
             self.offer(&placement, Some(known));
         } else if !plan
             .own_order
@@ -438,44 +621,83 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
         }
     }
 
-    /// Sets that are likely to be good. Each grows from one device by adding the device with the
-    /// best links to those taken. Good sets found early let the search skip others. The order of
-    /// visits changes no answer.
+    /// Visits sets that are likely to be good, until `is_enough`. Each grows from one device by adding the device
+    /// with the best links to those taken. A good set found early spares others the long computation of
+    /// their values. The order of visits changes no answer.
     ///
     /// # Complexity
-    /// O(m² k²) for sets of k of m devices.
-    fn grown(&self, must: &DeviceSet, part: &DeviceSet) -> Vec<DeviceSet> {
-        let mut sets: Vec<DeviceSet> = if must.is_empty() {
+    /// O(m k) for each set of k of m devices, and at most [`MOST_STARTS`] of them.
+    fn visit_starts(
+        &mut self,
+        must: &DeviceSet,
+        part: &DeviceSet,
+        plan: &VisitPlan<'_, 'o, 'a>,
+        is_enough: impl Fn(&Self) -> bool,
+    ) {
+        let Problem {
+            request, limits, ..
+        } = *self.problem;
+        let firsts: Vec<DeviceSet> = if must.is_empty() {
             let firsts = part
                 .iter()
                 .filter(|&id| self.is_lowest_twin(id, must, part));
-            firsts
-                .filter_map(|first| self.grown_from([first].into_iter().collect(), part))
-                .collect()
+            firsts.map(|first| [first].into_iter().collect()).collect()
         } else {
-            self.grown_from(must.clone(), part).into_iter().collect()
+            vec![must.clone()]
         };
-        sets.sort();
-        sets.dedup();
-        sets
+        let step = firsts.len().div_ceil(MOST_STARTS).max(1);
+        let steps = (part.len() * request.pattern.len() / 64) as u64;
+        let mut seen: Vec<DeviceSet> = Vec::new();
+        for first in firsts.into_iter().step_by(step) {
+            let Some(set) = self
+                .grown_from(first, part)
+                .filter(|set| !seen.contains(set))
+            else {
+                continue;
+            };
+            // Most of the limit is kept for the enumeration, which alone is complete. The first set is
+            // free: there is an answer before any limit can end the search.
+            let spent = self.stats.nodes.saturating_add(plan.dear) > limits.nodes / 8;
+            if spent && !self.top.is_empty() {
+                return;
+            }
+            self.visit_set(&set, plan);
+            if is_enough(self) || !self.step(steps) {
+                return;
+            }
+            seen.push(set);
+        }
     }
 
     /// The set that grows from `set`; `None` if `part` has too few devices.
     fn grown_from(&self, mut set: DeviceSet, part: &DeviceSet) -> Option<DeviceSet> {
         let graph = self.problem.view.graph();
+        let others: Vec<DeviceId> = part.iter().collect();
+        let joins = |id: DeviceId, other: DeviceId| {
+            if id == other {
+                0.0
+            } else {
+                graph.link(id, other).gbps
+            }
+        };
+        let sum = |&id: &DeviceId| set.iter().map(|other| joins(id, other)).sum();
+        let mut joined: Vec<f64> = others.iter().map(sum).collect();
         while set.len() < self.problem.request.pattern.len() {
             let mut best: Option<(f64, DeviceId)> = None;
-            for id in part.iter() {
-                if set.contains(id) || !self.is_lowest_twin(id, &set, part) {
-                    continue;
-                }
-                let joined: f64 = set.iter().map(|other| graph.link(id, other).gbps).sum();
+            for (&id, &joined) in others.iter().zip(&joined) {
                 // Of equals the first stays, which has the lowest id.
-                if best.is_none_or(|(most, _)| joined > most) {
+                if best.is_none_or(|(most, _)| joined > most)
+                    && !set.contains(id)
+                    && self.is_lowest_twin(id, &set, part)
+                {
                     best = Some((joined, id));
                 }
             }
-            set.insert(best?.1);
+            let (_, added) = best?;
+            set.insert(added);
+            for (&id, joined) in others.iter().zip(&mut joined) {
+                *joined += joins(id, added);
+            }
         }
         Some(set)
     }
@@ -486,6 +708,76 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
             .twin_below
             .get(&id)
             .is_none_or(|below| taken.contains(*below) || !part.contains(*below))
+    }
+
+    /// The criteria that depend on rank orders.
+    fn order_criteria(&self) -> Few<&'o Criterion<'a>> {
+        let pattern = &self.problem.request.pattern;
+        let sees_order = |objective: &Objective<'_>| !objective.is_of_set(pattern);
+        let criteria = self.problem.criteria.iter();
+        criteria
+            .filter(|criterion| criterion.objective().is_some_and(sees_order))
+            .collect()
+    }
+
+    /// Whether the job is a ring whose rank orders are compared by sums over its edges.
+    fn is_ring_of_sums(&self) -> bool {
+        let Problem {
+            request,
+            requirements,
+            ..
+        } = *self.problem;
+        let is_sum = |criterion: &&Criterion<'_>| {
+            let sum = criterion.exact_sum();
+            sum.is_some_and(|(objective, _)| matches!(objective.form(), Form::Edges(_)))
+        };
+        (FEWEST_RANKS..=MOST_RANKS).contains(&request.pattern.len())
+            && request.pattern.family() == Family::Ring
+            && request.pattern.traffic().is_some()
+            && requirements.is_empty()
+            && self.order_criteria().iter().all(is_sum)
+    }
+
+    /// The best rank order of a ring on a set, from a table over subsets; `None` if sums over its edges are
+    /// no whole numbers of moderate size.
+    fn ring_order(&self, set: &DeviceSet) -> Option<Placement> {
+        let pattern = &self.problem.request.pattern;
+        let devices: Few<DeviceId> = set.iter().collect();
+        let kinds = LinkKinds::new(self.problem, &devices);
+        let sums = EdgeSums::new(pattern, &kinds, &self.order_criteria())?;
+        let edge = pattern.edges().first()?;
+        let values: Few<_> = (0..kinds.len()).map(|kind| sums.of(edge, kind)).collect();
+        // The first sum decides, then the second: as one number, in the greatest unit that both have.
+        let unit = |at: usize| {
+            let all = values.iter().map(|value| value[at].unsigned_abs());
+            all.fold(0, greatest_common_divisor).max(1) as i64
+        };
+        let (first, second) = (unit(0), unit(1));
+        let most = values
+            .iter()
+            .map(|value| (value[1] / second).abs())
+            .max()
+            .unwrap_or(0);
+        let step = most.checked_mul(2 * devices.len() as i64)?.checked_add(1)?;
+        let mut combined: Few<i64> = Few::new();
+        for value in &values {
+            let sum = (value[0] / first)
+                .checked_mul(step)?
+                .checked_add(value[1] / second)?;
+            combined.push(Some(sum).filter(|sum| sum.abs() < i64::MAX / 64)?);
+        }
+        let mut between: Vec<i64> = Vec::with_capacity(devices.len().pow(2));
+        for a in 0..devices.len() {
+            for b in 0..devices.len() {
+                between.push(if a == b {
+                    0
+                } else {
+                    combined[kinds.between(a, b)?]
+                });
+            }
+        }
+        let order = best_ring(devices.len(), |a, b| between[a * devices.len() + b]);
+        Some(order.into_iter().map(|at| devices[at]).collect())
     }
 
     /// The objective's own way to find its best rank order. `None` unless exactly one objective
@@ -605,7 +897,8 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
         let cost = if looks_at_sets {
             self.cost_of_set(part)
         } else {
-            0
+            // The criteria that see the rank order are computed for each match.
+            pattern.edges().len() as u64 / 8
         };
         let mut left = self.problem.left(&stats).nodes;
         let mut spent = false;
@@ -706,6 +999,147 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
     }
 }
 
+/// How much is proven before all sets are visited.
+enum Proof {
+    /// Nothing: any set may be better.
+    None,
+    /// No set that was not visited is better by the criteria before the first sum over pairs.
+    OfFirst,
+    /// No set that was not visited is better.
+    OfAll,
+}
+
+/// Visits the sets that sums over pairs leave a chance.
+struct LossWalker<'w, 'p, 'r, 'o, 'a> {
+    run: &'w mut SearchRun<'r, 'o, 'a>,
+    /// By sum, the number of its criterion.
+    of_criteria: &'w [usize],
+    /// Upper bounds of all criteria for sets that were not visited yet.
+    ideal: &'w [f64],
+    plan: &'w VisitPlan<'p, 'o, 'a>,
+}
+
+impl Walker for LossWalker<'_, '_, '_, '_, '_> {
+    fn cuts(
+        &mut self,
+        sums: &[Losses],
+        least: &dyn Fn(usize) -> f64,
+        chosen: &[usize],
+        from: usize,
+    ) -> bool {
+        let run = &*self.run;
+        let Some(worst) = run.top.last().filter(|_| run.is_full()) else {
+            return false;
+        };
+        let mut next = self.of_criteria.iter().zip(sums).enumerate().peekable();
+        for (at, criterion) in run.problem.criteria.iter().enumerate() {
+            let sum = next.next_if(|(_, (of, _))| **of == at);
+            let key = sum.map_or(self.ideal[at], |(sum, (_, losses))| {
+                losses.key(criterion, least(sum))
+            });
+            match key.total_cmp(&worst.keys[at]) {
+                Ordering::Less => return true,
+                Ordering::Greater => return false,
+                Ordering::Equal => {}
+            }
+        }
+        // No set is better, and these have higher ids.
+        sums[0].lowest(chosen, from) >= worst.set
+    }
+
+    fn take(&mut self, sums: &[Losses], _: f64, chosen: &[usize]) {
+        let set = sums[0].set(chosen.iter().copied());
+        self.run.visit_set(&set, self.plan);
+    }
+
+    fn goes_on(&mut self, steps: u64) -> bool {
+        self.run.step(steps)
+    }
+}
+
+/// Visits the sets that the direct links of each device leave a chance.
+struct DegreeWalker<'w, 'p, 'r, 'o, 'a> {
+    run: &'w mut SearchRun<'r, 'o, 'a>,
+    /// By criterion before the first sum over pairs.
+    bounds: &'w [DegreeBound],
+    /// The number of the criterion by which better sets are sought; after the last, equal ones.
+    phase: usize,
+    goals: Few<DegreeGoal>,
+    plan: &'w VisitPlan<'p, 'o, 'a>,
+}
+
+impl DegreeWalker<'_, '_, '_, '_, '_> {
+    fn worst(&self) -> Option<&RankedPlacement> {
+        self.run.top.last().filter(|_| self.run.is_full())
+    }
+
+    /// The key of the last entry by the criterion in question.
+    fn key(&self) -> Option<f64> {
+        self.worst()?.keys.get(self.phase).copied()
+    }
+
+    /// Sets the goals: more than the last entry has by the criterion in question, and as much by those before.
+    /// Returns false if other ways than direct links may carry that.
+    fn raise_goals(&mut self) -> bool {
+        let Some(keys) = self.worst().map(|worst| worst.keys.clone()) else {
+            return false;
+        };
+        self.goals.clear();
+        for (at, (&bound, &value)) in self
+            .bounds
+            .iter()
+            .zip(&keys)
+            .enumerate()
+            .take(self.phase + 1)
+        {
+            let more = at == self.phase;
+            let otherwise = settle(bound.otherwise);
+            if value > otherwise || more && value == otherwise {
+                self.goals.push(DegreeGoal { bound, value, more });
+            } else if more || self.phase == self.bounds.len() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Grower for DegreeWalker<'_, '_, '_, '_, '_> {
+    fn goals(&self) -> &[DegreeGoal] {
+        &self.goals
+    }
+
+    fn cuts(&mut self, losses: &Losses, loss: f64) -> bool {
+        // Before, a set that leaves less may be better by the criterion in question.
+        let at = self.bounds.len();
+        self.phase == at
+            && self.worst().is_some_and(|worst| {
+                losses.key(&self.run.problem.criteria[at], loss) < worst.keys[at]
+            })
+    }
+
+    fn take(&mut self, losses: &Losses, chosen: &[usize]) {
+        if !losses.has_lower_twins(chosen) {
+            return;
+        }
+        let set = losses.set(chosen.iter().copied());
+        self.run.visit_set(&set, self.plan);
+        self.raise_goals();
+    }
+
+    fn goes_on(&mut self, steps: u64) -> bool {
+        self.run.step(steps)
+    }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        a
+    } else {
+        greatest_common_divisor(b, a % b)
+    }
+}
+
 /// How sets are visited, the same for all of them.
 struct VisitPlan<'p, 'o, 'a> {
     matcher: &'p Matcher,
@@ -713,6 +1147,8 @@ struct VisitPlan<'p, 'o, 'a> {
     /// The number of leading criteria that the set decides.
     by_set: usize,
     own_order: Option<&'o BestOrder<'a>>,
+    /// Whether a table over subsets may find the rank order of a set.
+    is_ring: bool,
     /// Whether the value of a set takes longer than its bound.
     takes_long: bool,
     /// The cost of a value, in nodes.

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::{Objective, Subset};
-use crate::topology::{HostNetwork, LinkClass};
+use super::{Objective, PairsOf, Subset};
+use crate::topology::{HostNetwork, LinkClass, Pair};
 
 /// The distance of two devices in the host: 0 on one device, 1 on one board, then one more for each
 /// level that their path climbs, as `nvidia-smi topo -m` names the levels: `PIX` 2, `PXB` 3, `PHB`
@@ -28,13 +28,15 @@ fn sum(Subset { graph, devices }: Subset<'_>) -> f64 {
         let lower = devices.iter().take_while(move |b| *b < a);
         lower.map(move |b| graph.pair(a, b))
     });
-    pairs.fold(0.0, |sum, pair| {
-        // Two instances of one device have no path through the host.
-        let class = match pair.best().class {
-            LinkClass::SameDevice => LinkClass::SameDevice,
-            _ => pair.host.class,
-        };
-        sum + distance(class)
+    pairs.fold(0.0, |sum, pair| sum + of_pair(pair))
+}
+
+/// The distance of a pair.
+fn of_pair(pair: Pair) -> f64 {
+    // Two instances of one device have no path through the host.
+    distance(match pair.best().class {
+        LinkClass::SameDevice => LinkClass::SameDevice,
+        _ => pair.host.class,
     })
 }
 
@@ -46,8 +48,11 @@ fn sum(Subset { graph, devices }: Subset<'_>) -> f64 {
 /// O(k²) for k devices.
 #[must_use]
 pub fn host_distance() -> Objective<'static> {
-    static DISTANCE: LazyLock<Objective<'static>> =
-        LazyLock::new(|| Objective::chosen("host_distance", sum).blind_to_ids());
+    static DISTANCE: LazyLock<Objective<'static>> = LazyLock::new(|| {
+        Objective::chosen("host_distance", sum)
+            .blind_to_ids()
+            .sum_of_pairs(PairsOf::Chosen, |graph, a, b| of_pair(graph.pair(a, b)))
+    });
     DISTANCE.clone()
 }
 
@@ -63,7 +68,9 @@ pub fn host_distance_left() -> Objective<'static> {
             let devices = &(rest.devices & &rest.graph.wholes());
             sum(Subset { devices, ..rest })
         };
-        Objective::rest("host_distance_left", of_wholes).blind_to_ids()
+        Objective::rest("host_distance_left", of_wholes)
+            .blind_to_ids()
+            .sum_of_pairs(PairsOf::Left, |graph, a, b| of_pair(graph.pair(a, b)))
     });
     LEFT.clone()
 }

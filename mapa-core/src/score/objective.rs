@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::packing::rounded;
 use super::{Census, Tiers};
 use crate::matching::Placement;
 use crate::pattern::{Demand, Pattern};
@@ -158,7 +159,7 @@ pub struct Objective<'a> {
     /// Whether devices that differ only in their ids have equal values.
     blind: bool,
     best_on: Option<BoundFn<'a>>,
-    foresight: Option<SetBounds<'a>>,
+    foresight: Option<Arc<SetBounds<'a>>>,
     /// A function that finds the best rank order on a set.
     best_order: Option<BestOrder<'a>>,
     /// Whether these three are bounds of the highest or of the lowest value. None if they are
@@ -166,8 +167,27 @@ pub struct Objective<'a> {
     bounds_of: Option<Direction>,
     /// The value of each pair that stays free, if the objective is the sum of these.
     each_left: Option<SharedFn<'a, Link>>,
+    /// The pairs of whole devices whose values the objective adds up, if it is such a sum.
+    pair_sum: Option<Arc<PairSum<'a>>>,
     /// The domain of a model; none for an objective that is no model.
     domain: Option<DomainTest<'a>>,
+}
+
+/// A sum over pairs of whole devices.
+pub(crate) struct PairSum<'a> {
+    pub(crate) of: PairsOf,
+    pub(crate) value: Box<PairValue<'a>>,
+}
+
+type PairValue<'a> = dyn Fn(&HardwareGraph, DeviceId, DeviceId) -> f64 + Send + Sync + 'a;
+
+/// The pairs of a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PairsOf {
+    /// The pairs of the chosen devices.
+    Chosen,
+    /// The pairs of the devices that stay free.
+    Left,
 }
 
 type DomainTest<'a> = Arc<dyn Fn(&Candidate<'_>) -> bool + Send + Sync + 'a>;
@@ -190,6 +210,34 @@ pub(crate) struct SetBounds<'a> {
     /// A bound for all sets of these devices that direct links do not connect, not even through
     /// other devices of the set.
     pub(crate) apart: Option<BoundFn<'a>>,
+    /// A bound by the direct links of any one device, for sets of that many of these devices.
+    pub(crate) by_degree: Option<DegreeBoundFn<'a>>,
+}
+
+type DegreeBoundFn<'a> = Arc<dyn Fn(Subset<'_>, usize) -> Option<DegreeBound> + Send + Sync + 'a>;
+
+/// A bound on the bandwidth of a set by the direct links that one of its devices has inside it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DegreeBound {
+    /// No set has more than this over other ways than direct links alone, GB/s.
+    pub(crate) otherwise: f64,
+    /// How much of what is around a device counts.
+    pub(crate) share: f64,
+    /// Whether all that leaves a device leaves over two different links: in rings of three devices and more.
+    pub(crate) over_two: bool,
+}
+
+impl DegreeBound {
+    /// The most that a set carries over direct links, GB/s, if a device in it has `all` GB/s of them,
+    /// and the widest has `widest`.
+    pub(crate) fn at_most(&self, all: f64, widest: f64) -> f64 {
+        let around = if self.over_two {
+            all.min(2.0 * (all - widest))
+        } else {
+            all
+        };
+        rounded(self.share * around)
+    }
 }
 
 /// Whether the highest or the lowest value is best.
@@ -217,6 +265,7 @@ impl<'a> Objective<'a> {
             best_order: None,
             bounds_of: None,
             each_left: None,
+            pair_sum: None,
             domain: None,
         }
     }
@@ -273,7 +322,7 @@ impl<'a> Objective<'a> {
         f: impl Fn(Link) -> f64 + Send + Sync + 'a,
     ) -> Self {
         let each: SharedFn<'a, Link> = Arc::new(f);
-        let worth = each.clone();
+        let (worth, of_pair) = (each.clone(), each.clone());
         let sum = move |rest: Subset<'_>| {
             let wholes = rest.graph.wholes();
             let only_wholes = rest
@@ -289,10 +338,30 @@ impl<'a> Objective<'a> {
                 .links_within(&set)
                 .fold(0.0, |sum, (.., link)| sum + worth(link))
         };
+        let value = move |graph: &HardwareGraph, a, b| {
+            let link = graph.link(a, b);
+            if link.exists() { of_pair(link) } else { 0.0 }
+        };
         Self {
             each_left: Some(each),
-            ..Self::rest(name, sum)
+            ..Self::rest(name, sum).sum_of_pairs(PairsOf::Left, value)
         }
+    }
+
+    /// States that the objective is the sum of these values over pairs of whole devices.
+    pub(crate) fn sum_of_pairs(
+        self,
+        of: PairsOf,
+        value: impl Fn(&HardwareGraph, DeviceId, DeviceId) -> f64 + Send + Sync + 'a,
+    ) -> Self {
+        let value = Box::new(value);
+        let pair_sum = Some(Arc::new(PairSum { of, value }));
+        Self { pair_sum, ..self }
+    }
+
+    /// The sum over pairs of devices that the objective is, if it is one.
+    pub(crate) fn pair_sum(&self) -> Option<&PairSum<'a>> {
+        self.pair_sum.as_deref()
     }
 
     /// The value of each pair that stays free, if the objective is the sum of these.
@@ -393,14 +462,14 @@ impl<'a> Objective<'a> {
     /// States bounds of many sets at once.
     pub(crate) fn foreseen(self, foresight: SetBounds<'a>) -> Self {
         Self {
-            foresight: Some(foresight),
+            foresight: Some(Arc::new(foresight)),
             ..self
         }
     }
 
     /// The bounds of many sets at once, if they are stated.
     pub(crate) fn foresight(&self) -> Option<&SetBounds<'a>> {
-        self.foresight.as_ref()
+        self.foresight.as_deref()
     }
 
     /// Whether the chosen set decides the value, and a bound is stated that is cheaper than the

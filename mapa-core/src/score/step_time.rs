@@ -282,6 +282,7 @@ impl StepTime {
             .foreseen(SetBounds {
                 within: Arc::new(move |subset, _| within.at_least(subset)),
                 apart: None,
+                by_degree: None,
             })
             .bounds_of(Direction::Lowest)
             .blind_to_ids();

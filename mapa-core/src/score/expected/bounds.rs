@@ -6,7 +6,7 @@ use super::efficiency::{Efficiency, Part, Use};
 use super::operation::Operation;
 use super::ways::islands;
 use crate::score::packing::rounded;
-use crate::score::{Objective, Subset};
+use crate::score::{DegreeBound, Objective, Subset};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, HostNetwork};
 
 /// From how many devices behind a link switch on libraries reduce in the switch (NVLS): NCCL 2.27 did
@@ -130,6 +130,37 @@ impl ExpectedBounds {
         slot * share * ways as f64 <= gbps
     }
 
+    /// A bound among k of these devices by the direct links of any one; none where link switches join the
+    /// devices.
+    pub(super) fn by_degree(&self, part: Subset<'_>, k: usize) -> Option<DegreeBound> {
+        let switched = |id| part.graph.device(id).switch_port.is_some();
+        let by_links = !matches!(self.operation, Operation::SendRecv | Operation::AllToAll);
+        if !by_links || part.devices.iter().any(switched) {
+            return None;
+        }
+        let host = HostNetwork::of(part.graph);
+        let slots = part.devices.iter().map(|id| host.slot_gbps(id));
+        let slot = slots.fold(0.0, f64::max);
+        let of = |part, using| self.efficiency.of(part, using, None).value;
+        let single = of(Part::Slot, Use::Ring)
+            .max(of(Part::StagedPool, Use::Ring) / 2.0)
+            .max(of(Part::Staged, Use::Copy));
+        // As many rings cross the host as the smallest of several islands has devices.
+        let crossing = of(Part::Crossing, Use::Ring).max(single);
+        let rings = (k / 2).max(1) as f64;
+        let is_tree = self.operation == Operation::TreeReduce;
+        let as_bus = if is_tree {
+            2.0 * (k.max(2) - 1) as f64 / k.max(2) as f64
+        } else {
+            1.0
+        };
+        Some(DegreeBound {
+            otherwise: rounded(slot * crossing.min(single * rings)),
+            share: self.direct(part.graph, 1.0, part, k) * as_bus,
+            over_two: k > 2 && !is_tree,
+        })
+    }
+
     pub(super) fn on_set(&self, subset: Subset<'_>) -> f64 {
         let nominal = self.inner.best_on(subset).unwrap_or(f64::INFINITY);
         let k = subset.devices.len();
@@ -141,6 +172,9 @@ impl ExpectedBounds {
     }
 
     pub(super) fn within(&self, part: Subset<'_>, k: usize) -> f64 {
+        if k < 2 {
+            return 0.0;
+        }
         let nominal = self
             .inner
             .foresight()

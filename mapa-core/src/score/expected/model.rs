@@ -716,13 +716,14 @@ impl Expected {
             efficiency: this.efficiency,
             in_switch: this.in_switch,
         });
-        let [on_set, within, apart] = [0; 3].map(|_| Arc::clone(&bounds));
+        let [on_set, within, apart, by_degree] = [0; 4].map(|_| Arc::clone(&bounds));
         Objective::chosen(name, value)
             .blind_to_ids()
             .bounded(move |subset| on_set.on_set(subset))
             .foreseen(SetBounds {
                 within: Arc::new(move |part, k| within.within(part, k)),
                 apart: Some(Arc::new(move |part| apart.host(part, part.devices.len()))),
+                by_degree: Some(Arc::new(move |part, k| by_degree.by_degree(part, k))),
             })
             .bounds_of(Direction::Highest)
     }

@@ -133,6 +133,8 @@ impl AllToAll {
                 )
             }),
             apart: None,
+            // Relays carry most: what is around one device says little.
+            by_degree: None,
         })
         .bounds_of(Direction::Highest)
     }

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use super::fractional::rounded;
 use super::rates::Rates;
 use crate::error::{Error, ErrorKind};
+use crate::score::DegreeBound;
 use crate::topology::{
     DeviceId, DeviceSet, FabricWire, HardwareGraph, Link, LinkClass, MOST_GBPS, MemoKey, NodeKind,
 };
@@ -73,6 +75,16 @@ impl CapacityNetwork {
     /// switches, or over the host, whichever is more.
     pub(super) fn best(&self, a: usize, b: usize) -> f64 {
         self.alone(a, b).max(self.host[a * self.len() + b])
+    }
+
+    /// The bound by the direct links of any one device, where `share` of them counts and all other ways have a
+    /// hop over the host; none where link switches join the devices. O(m²).
+    pub(super) fn by_degree(&self, share: f64) -> Option<DegreeBound> {
+        self.ports.is_empty().then(|| DegreeBound {
+            otherwise: rounded(self.host.iter().copied().fold(0.0, f64::max)),
+            share,
+            over_two: false,
+        })
     }
 
     /// By device, the most that it sends among any k of these devices: over its best k - 1 links

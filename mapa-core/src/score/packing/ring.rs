@@ -10,7 +10,7 @@ use super::hops::{Hops, pairs};
 use super::network::CapacityNetwork;
 use super::rates::Rates;
 use super::{cuts, hamilton, long, widest};
-use crate::score::{Direction, Objective, SetBounds, Subset};
+use crate::score::{DegreeBound, Direction, Objective, SetBounds, Subset};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
 /// The bandwidth of a set of devices under ring all-reduce: the largest fractional packing of
@@ -134,6 +134,7 @@ impl RingPacking {
         .foreseen(SetBounds {
             within: Arc::new(move |part, k| this.at_most_within(part, k)),
             apart: Some(Arc::new(move |part| this.at_most_apart(part))),
+            by_degree: Some(Arc::new(move |part, k| this.by_degree(part, k))),
         })
         .bounds_of(Direction::Highest)
     }
@@ -182,6 +183,18 @@ impl RingPacking {
             bounds.push((links + ports).max(ring));
         }
         fractional::rounded(best(bounds, k).last().copied().unwrap_or(0.0))
+    }
+
+    /// A bound of all packings on k of these devices by the links of any one; none where link switches
+    /// join them. O(m²) for m devices.
+    fn by_degree(&self, part: Subset<'_>, k: usize) -> Option<DegreeBound> {
+        let network = CapacityNetwork::new(part.graph, part.devices, &self.rates);
+        // A ring that is not of direct links alone has a hop over the host.
+        let bound = network.by_degree(self.rates.direct)?;
+        Some(DegreeBound {
+            over_two: k > 2,
+            ..bound
+        })
     }
 
     /// An upper bound of all packings on devices of different islands: a ring must pass from one

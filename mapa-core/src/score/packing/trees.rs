@@ -147,6 +147,13 @@ impl TreePacking {
                 )
             }),
             apart: None,
+            by_degree: Some(Arc::new(move |part, k| {
+                let network = CapacityNetwork::new(part.graph, part.devices, &model.rates);
+                // Every tree has an edge at every device. One with a hop over the host carries no more
+                // than that.
+                let as_bus = 2.0 * (k as f64 - 1.0) / k as f64;
+                network.by_degree(model.rates.direct * as_bus)
+            })),
         })
         .bounds_of(Direction::Highest)
     }

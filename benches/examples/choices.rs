@@ -1,0 +1,302 @@
+//! What a choice of devices costs under the default policy and others, as one table:
+//!
+//! ```text
+//! cargo run --release -p mapa-benches --example choices
+//! cargo run --release -p mapa-benches --example choices torus    # rows whose name has this word
+//! ```
+//!
+//! Times are CPU time of this process: the least of several runs, each warm unless the row says cold. Every
+//! row asserts what its benchmark stands for: that the answer is complete, or how far it is from the best.
+
+use std::hint::black_box;
+
+use mapa_core::{
+    DeviceSet, HardwareGraph, Pattern, Policy, Request, auto, max_bandwidth, preserve,
+};
+use mapa_topologies::named;
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU seconds of this process.
+fn cpu() -> f64 {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+}
+
+fn graph(name: &str) -> HardwareGraph {
+    named(name)
+        .and_then(|machine| machine.graph())
+        .expect("it is in the catalogue")
+}
+
+/// The least CPU seconds of one call, over runs that take about a fifth of a second together.
+fn least(mut run: impl FnMut()) -> f64 {
+    let began = cpu();
+    run();
+    let one = (cpu() - began).max(1e-8);
+    let batch = (2e-4 / one).ceil() as usize;
+    let rounds = ((0.2 / (one * batch as f64)) as usize).clamp(2, 200);
+    let measured = (0..rounds).map(|_| {
+        let began = cpu();
+        (0..batch).for_each(|_| run());
+        (cpu() - began) / batch as f64
+    });
+    measured.fold(f64::INFINITY, f64::min)
+}
+
+fn shown(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.1} us", s * 1e6),
+        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}
+
+struct Table {
+    only: Option<String>,
+}
+
+impl Table {
+    fn row(&self, work: &str, goal: f64, measure: impl FnOnce() -> f64) {
+        if self
+            .only
+            .as_ref()
+            .is_some_and(|word| !work.contains(word.as_str()))
+        {
+            return;
+        }
+        let seconds = measure();
+        println!(
+            "{work:60} {:>10} {:>10} {:>8.2}",
+            shown(goal),
+            shown(seconds),
+            seconds / goal
+        );
+    }
+
+    /// One decision, again and again.
+    fn warm(&self, machine: &str, shape: &str, pattern: Pattern, goal: f64) {
+        self.row(&format!("auto, warm: {machine}, {shape}"), goal, || {
+            let (graph, policy, request) = (graph(machine), auto(), Request::new(pattern));
+            let free = graph.all();
+            let first = policy
+                .decide(&request, &graph.with_free(&free))
+                .expect("it is idle");
+            assert!(first.search().complete());
+            least(|| {
+                let again = policy
+                    .decide(black_box(&request), &graph.with_free(&free))
+                    .expect("as before");
+                assert_eq!(again.placement(), first.placement());
+            })
+        });
+    }
+
+    /// The first decision on a machine.
+    fn cold(&self, machine: &str, k: usize, goal: f64) {
+        self.row(&format!("auto, cold: {machine}, ring of {k}"), goal, || {
+            let (policy, request) = (auto(), Request::new(Pattern::ring(k)));
+            let runs = (0..5).map(|_| {
+                let graph = graph(machine);
+                let free = graph.all();
+                let began = cpu();
+                let first = policy
+                    .decide(&request, &graph.with_free(&free))
+                    .expect("it is idle");
+                let took = cpu() - began;
+                assert!(first.search().complete());
+                took
+            });
+            runs.fold(f64::INFINITY, f64::min)
+        });
+    }
+
+    /// One decision on a machine that has nothing of earlier ones, by a policy; `left` is what Eq. 3 must
+    /// then be.
+    fn proven(
+        &self,
+        name: &str,
+        policy: &dyn Policy,
+        machine: &str,
+        request: &Request,
+        left: Option<f64>,
+        goal: f64,
+    ) {
+        let work = format!("{name}: {machine}, {} devices", request.pattern.len());
+        self.row(&work, goal, || {
+            let runs = (0..3).map(|_| {
+                let graph = graph(machine);
+                let free = graph.all();
+                let began = cpu();
+                let first = policy.decide(request, &graph.with_free(&free));
+                let took = cpu() - began;
+                match first {
+                    Ok(first) => {
+                        let found = first.best().score("preserved_gbps");
+                        let proof = match (first.search().complete(), first.at_most()) {
+                            (true, _) => "proven".to_owned(),
+                            (false, Some(most)) => format!("at most {most}"),
+                            (false, None) => "no bound".to_owned(),
+                        };
+                        let wrong = left.is_some_and(|left| found != Some(left));
+                        if !first.search().complete() || wrong {
+                            println!(
+                                "  {work}: {proof}; {found:?} left, best {left:?}; {} nodes",
+                                first.search().nodes
+                            );
+                        }
+                    }
+                    Err(refusal) => println!("  {work}: {refusal}"),
+                }
+                took
+            });
+            runs.fold(f64::INFINITY, f64::min)
+        });
+    }
+
+    /// Jobs that come and go at random: the mean and the longest of all decisions.
+    fn history(&self, machine: &str, mean_goal: f64, worst_goal: f64) {
+        let work = format!("auto, random history: {machine}");
+        let mut worst = 0.0f64;
+        self.row(&format!("{work}, mean"), mean_goal, || {
+            let (graph, policy) = (graph(machine), auto());
+            let all = graph.all();
+            let n = all.len();
+            let mut free = all.clone();
+            let mut held: Vec<DeviceSet> = Vec::new();
+            let mut seed = 1u64;
+            let mut draw = |below: usize| {
+                seed = seed
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (seed >> 33) as usize % below
+            };
+            let (mut sum, mut count) = (0.0, 0u32);
+            for step in 0..3_000 {
+                let k = 1 + draw((n / 2).min(8));
+                let shape = draw(3);
+                let pattern = match shape {
+                    0 => Pattern::chain(k),
+                    1 => Pattern::all_to_all(k),
+                    _ => Pattern::ring(k),
+                };
+                if free.len() >= k && draw(3) > 0 {
+                    let request = Request::new(pattern);
+                    let began = cpu();
+                    let found = policy.decide(&request, &graph.with_free(&free));
+                    let took = cpu() - began;
+                    if let Ok(found) = found {
+                        let set = found.placement().set();
+                        free = &free - &set;
+                        held.push(set);
+                    }
+                    // The first decisions make the tables.
+                    if step > 300 {
+                        sum += took;
+                        worst = worst.max(took);
+                        count += 1;
+                    }
+                } else if !held.is_empty() {
+                    let back = held.swap_remove(draw(held.len()));
+                    free = &free | &back;
+                }
+            }
+            sum / f64::from(count)
+        });
+        self.row(&format!("{work}, worst"), worst_goal, || worst);
+    }
+}
+
+fn main() {
+    let table = Table {
+        only: std::env::args().nth(1),
+    };
+    println!(
+        "{:60} {:>10} {:>10} {:>8}",
+        "work", "goal", "measured", "ratio"
+    );
+    const US: f64 = 1e-6;
+    const MS: f64 = 1e-3;
+    table.warm("dgx-1v", "ring of 4", Pattern::ring(4), 3.0 * US);
+    table.warm("dgx-1v", "ring of 7", Pattern::ring(7), 3.0 * US);
+    table.warm("dgx-1v", "chain of 4", Pattern::chain(4), 3.0 * US);
+    table.warm("dgx-1v", "tree of 4", Pattern::star(4), 3.0 * US);
+    table.warm("mi300x-x8", "ring of 4", Pattern::ring(4), 3.0 * US);
+    table.warm("dgx-2", "ring of 8", Pattern::ring(8), 20.0 * US);
+    table.warm("torus:4x4", "ring of 8", Pattern::ring(8), 20.0 * US);
+    table.warm("cube-mesh-16", "ring of 8", Pattern::ring(8), 20.0 * US);
+    table.warm("gb200-nvl72", "ring of 8", Pattern::ring(8), 100.0 * US);
+    table.warm("torus:8x8", "ring of 4", Pattern::ring(4), 500.0 * US);
+    for (machine, k) in [("dgx-1v", 4), ("dgx-1v", 7), ("mi300x-x8", 4)] {
+        table.cold(machine, k, 30.0 * US);
+    }
+    for (machine, k) in [("dgx-2", 8), ("torus:4x4", 8), ("cube-mesh-16", 8)] {
+        table.cold(machine, k, 15.0 * MS);
+    }
+    table.history("dgx-1v", 10.0 * US, 2.0 * MS);
+    table.history("torus:4x4", 2.0 * MS, 2.0 * MS);
+    table.history("gb200-nvl72", 2.0 * MS, 2.0 * MS);
+    let left = preserve();
+    for (machine, k, most, goal) in [
+        ("torus:8x8", 4, Some(22_748.0), 5.0 * MS),
+        ("torus:8x8", 8, Some(19_858.0), 50.0 * MS),
+        ("torus:4x6", 8, None, 5.0 * MS),
+        ("fleet:4xdgx-1v", 8, None, 10.0 * MS),
+        ("fleet:8xdgx-1v", 8, Some(38_914.0), 50.0 * MS),
+    ] {
+        let request = Request::new(Pattern::ring(k)).sensitive(false);
+        table.proven("Eq. 3", &left, machine, &request, most, goal);
+    }
+    let (bandwidth, default) = (max_bandwidth(), auto());
+    for machine in ["torus:8x8", "torus:4x6", "fleet:4xdgx-1v"] {
+        let request = Request::new(Pattern::ring(8));
+        table.proven(
+            "max-bandwidth",
+            &bandwidth,
+            machine,
+            &request,
+            None,
+            50.0 * MS,
+        );
+        table.proven("auto", &default, machine, &request, None, 50.0 * MS);
+        table.proven(
+            "auto, insensitive",
+            &default,
+            machine,
+            &request.clone().sensitive(false),
+            None,
+            50.0 * MS,
+        );
+    }
+    for (k, goal) in [(58, 1.0), (64, 1.0)] {
+        table.proven(
+            "auto",
+            &default,
+            "torus:8x8",
+            &Request::new(Pattern::ring(k)),
+            None,
+            goal,
+        );
+    }
+    for (pattern, goal) in [
+        (Pattern::ring(1), 20.0 * MS),
+        (Pattern::ring(64), 1.0),
+        (Pattern::all_to_all(100), 1.0),
+    ] {
+        table.proven(
+            "auto",
+            &default,
+            "torus:32x32",
+            &Request::new(pattern),
+            None,
+            goal,
+        );
+    }
+    table.proven(
+        "auto",
+        &default,
+        "mi250-x16",
+        &Request::new(Pattern::ring(16)),
+        None,
+        10.0 * MS,
+    );
+}
