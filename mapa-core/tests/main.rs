@@ -2,6 +2,7 @@
 
 mod alike;
 mod allocator;
+mod answers;
 mod collectives;
 mod common;
 mod conversions;

@@ -118,7 +118,12 @@ proptest! {
     #![proptest_config(testing::cases(1024))]
     #[test]
     fn partial_sets_and_tables_agree(
-        graph in machines(6..=11),
+        // Of drawn machines the host is a tree, known or not, and some memory is out of reach.
+        graph in prop_oneof![
+            3 => machines(6..=11),
+            3 => testing::drawn_machines(6..=10),
+            1 => testing::switched_machines(6..=9),
+        ],
         busy in prop::collection::vec(0..11u32, 0..4),
         k in 2..=9usize,
         must in prop::option::of(0..11u32),
@@ -173,6 +178,36 @@ proptest! {
             let others: Vec<_> = found.runners_up().iter().map(|other| other.scored.clone()).collect();
             prop_assert_eq!(others, next, "{}, sensitive: {}", name, sensitive);
         }
+    }
+}
+
+/// Nine devices on a path of direct links hold two islands of four: four rings cross the host between them,
+/// and one between the halves of the path.
+#[test]
+fn sets_of_one_component_may_be_islands() {
+    let mut fabric = Fabric::new();
+    let nodes = gpus(&mut fabric, 10);
+    for b in 0..10 {
+        for a in 0..b {
+            let near = b == a + 1 || (a, b) == (0, 9);
+            let (class, gbps) = link(usize::from(near));
+            fabric.link(nodes[a], nodes[b], class, gbps).unwrap();
+        }
+    }
+    let graph = fabric.lower().unwrap();
+    let free = &graph.all() - &DeviceSet::from([5]);
+    let request = Request::new(Pattern::ring(8));
+    let limits = request.limits.matches(u64::MAX - 1);
+    for limits in [request.limits, limits] {
+        let request = Request {
+            limits,
+            ..request.clone()
+        };
+        let found = mapa_core::auto()
+            .decide(&request, &graph.with_free(&free))
+            .unwrap();
+        assert_eq!(found.best().score("ring_packing_network_gbps"), Some(48.0));
+        assert_eq!(found.placement().set(), [1, 2, 3, 4, 6, 7, 8, 9].into());
     }
 }
 

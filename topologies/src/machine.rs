@@ -94,12 +94,17 @@ impl Machine {
     fn assume_no_more(&mut self, gbps: f64) {
         let rate = format!("{gbps} GB/s");
         let words = [", at ", ", ", " of "].map(|before| format!("{before}{rate}"));
+        // 125 GB/s has the characters of 25 GB/s.
+        let says_rate = |sentence: &str| {
+            let mut found = sentence.match_indices(&rate);
+            found.any(|(at, _)| !sentence[..at].ends_with(|c: char| c.is_ascii_digit() || c == '.'))
+        };
         for note in &mut self.notes {
             let plain = words
                 .iter()
                 .fold(note.clone(), |note, words| note.replace(words, ""));
             let sentences = plain.split_inclusive(". ");
-            let kept: String = sentences.filter(|said| !said.contains(&rate)).collect();
+            let kept: String = sentences.filter(|sentence| !says_rate(sentence)).collect();
             *note = kept.trim_end().to_owned();
         }
         self.notes.retain(|note| !note.is_empty());
@@ -236,6 +241,27 @@ impl Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_that_is_told_leaves_no_note_on_the_assumed_one_and_all_others() {
+        let mut machine = crate::named("dgx-1v").unwrap();
+        machine.notes = [
+            "The text gives no bandwidth: a link counts 25 GB/s.",
+            "Links of the board, at 25 GB/s. They carry 125 GB/s together.",
+            "Eight links of 1.25 GB/s and some of 112 GB/s.",
+        ]
+        .map(str::to_owned)
+        .into();
+        machine.tell_link_gbps(50.0).unwrap();
+        machine.tell_host_gbps(16.0).unwrap();
+        assert_eq!(
+            machine.notes,
+            [
+                "Links of the board. They carry 125 GB/s together.",
+                "Eight links of 1.25 GB/s and some of 112 GB/s.",
+            ]
+        );
+    }
 
     #[test]
     fn classes_round_trip_through_their_words() {

@@ -156,3 +156,58 @@ fn eight_and_more_of_nine_and_ten_free() {
         agree(&graph, &Pattern::chain(7), &free);
     }
 }
+
+/// The most that is left of tori and fleets was found by a program of others, with another algorithm.
+#[test]
+fn what_is_left_of_large_machines_is_proven() {
+    for (machine, k, left) in [
+        ("torus:8x8", 4, 22_748.0),
+        ("torus:8x8", 8, 19_858.0),
+        ("fleet:8xdgx-1v", 8, 38_914.0),
+    ] {
+        let graph = graph(machine);
+        let request = Request::new(Pattern::ring(k)).sensitive(false);
+        let policy = BuiltIn::named("preserve").expect("it is built in");
+        let found = policy
+            .decide(&request, &graph.with_free(&graph.all()))
+            .expect("it is idle");
+        assert!(found.search().complete(), "{machine}");
+        assert_eq!(
+            found.best().score("preserved_gbps"),
+            Some(left),
+            "{machine}"
+        );
+    }
+}
+
+#[test]
+fn large_rings_have_an_answer_before_any_limit_ends_the_search() {
+    let graph = graph("torus:8x8");
+    for k in [57, 58, 64] {
+        let mut request = Request::new(Pattern::ring(k));
+        request.limits = request.limits.nodes(200_000);
+        let policy = BuiltIn::named("auto").expect("it is built in");
+        let found = policy
+            .decide(&request, &graph.with_free(&graph.all()))
+            .expect("it is idle");
+        assert_eq!(found.placement().len(), k);
+        let (gbps, most) = (found.best().score("ring_packing_gbps"), found.at_most());
+        assert!(
+            !found.search().complete() && gbps <= most,
+            "{gbps:?} of at most {most:?}"
+        );
+    }
+}
+
+#[test]
+fn sixteen_devices_of_an_mi250_server_are_joined_without_the_host() {
+    let graph = graph("mi250-x16");
+    let policy = BuiltIn::named("auto").expect("it is built in");
+    let request = Request::new(Pattern::ring(16));
+    let found = policy
+        .decide(&request, &graph.with_free(&graph.all()))
+        .expect("it is idle");
+    assert!(found.search().complete());
+    assert_eq!(found.best().score("host_hops"), Some(0.0));
+    assert_eq!(found.best().score("aggregate_gbps"), Some(2_200.0));
+}

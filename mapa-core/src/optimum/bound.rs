@@ -80,9 +80,9 @@ impl<'b, 'a> CriteriaBounds<'b, 'a> {
             Form::Edges(f) => self.edges(|edge| sign * f(edge), set),
             Form::Links(tiers, f) => self.links(at, tiers, |census| sign * f(census), set),
             Form::Devices(f) => self.devices(|seat| sign * f(seat), set),
-            Form::Rest(_) => objective
-                .each_left()
-                .map_or(f64::INFINITY, |f| self.left(|link| sign * f(link), set)),
+            Form::Rest(_) => objective.pair_sum().map_or(f64::INFINITY, |sum| {
+                self.left(|a, b| sign * (sum.value)(self.graph, a, b), set)
+            }),
             _ => {
                 let part = Subset {
                     graph: self.graph,
@@ -136,7 +136,7 @@ impl<'b, 'a> CriteriaBounds<'b, 'a> {
     /// links of each to all free devices; links between two removed devices are then subtracted
     /// twice. So the bound is the sum of all links, minus that of the k devices with the least
     /// sums, plus the best k (k - 1) / 2 links in `set`.
-    fn left(&self, f: impl Fn(Link) -> f64, set: &DeviceSet) -> f64 {
+    fn left(&self, f: impl Fn(DeviceId, DeviceId) -> f64, set: &DeviceSet) -> f64 {
         let k = self.pattern.len();
         if self.graph.can_be_cut() || k > set.len() {
             return f64::INFINITY;
@@ -144,8 +144,12 @@ impl<'b, 'a> CriteriaBounds<'b, 'a> {
         let free = &(self.view.free() & &self.graph.wholes()) | set;
         let mut lost: BTreeMap<DeviceId, f64> = set.iter().map(|id| (id, 0.0)).collect();
         let (mut all, mut size, mut within, mut round) = (0.0, 0.0, Vec::new(), true);
-        for (a, b, link) in self.graph.links_within(&free) {
-            let value = f(link);
+        let pairs = free.iter().flat_map(|b| {
+            let lower = free.iter().take_while(move |a| *a < b);
+            lower.map(move |a| (a, b))
+        });
+        for (a, b) in pairs {
+            let value = f(a, b);
             all += value;
             size += value.abs();
             round &= (value * FRACTIONS).fract() == 0.0;
@@ -156,8 +160,6 @@ impl<'b, 'a> CriteriaBounds<'b, 'a> {
         }
         let mut lost: Vec<f64> = lost.into_values().collect();
         lost.sort_unstable_by(f64::total_cmp);
-        // Pairs that are not joined have no link in the list: their value is 0.
-        within.resize(set.len() * (set.len() - 1) / 2, 0.0);
         within.sort_unstable_by(|a, b| b.total_cmp(a));
         let twice: f64 = within.iter().take(k * k.saturating_sub(1) / 2).sum();
         // A score is added up in another order. Unless all sums are exact, this one may be lower in

@@ -6,6 +6,8 @@
 //! out; one without which another has too little is in; and so on until nothing changes. On an idle torus
 //! that alone proves that no set has more than two rings.
 
+use smallvec::SmallVec;
+
 use super::by_loss::Losses;
 use super::criterion::settle;
 use crate::score::DegreeBound;
@@ -30,7 +32,7 @@ pub(super) struct Grown<'s> {
     inside: Vec<usize>,
     /// How many may still be added.
     left: usize,
-    /// What each device adds to the loss.
+    /// The loss that each device adds.
     adds: Vec<f64>,
     loss: f64,
     /// `adds` and `loss` as they were before each device came in: subtracting what was added would not always
@@ -70,12 +72,12 @@ impl DegreeGoal {
     }
 }
 
-/// Whoever uses a growth: says which sets are of use, and takes them.
+/// The user of a growth: it says which sets are of use, and takes them.
 pub(super) trait Grower {
     /// The goals that every device of a set must reach now.
     fn goals(&self) -> &[DegreeGoal];
 
-    /// Whether no set is wanted that loses at least `loss`.
+    /// Whether sets that lose at least `loss` are of no use.
     fn cuts(&mut self, losses: &Losses, loss: f64) -> bool;
 
     /// Takes a set, by the positions of the devices that were added.
@@ -200,7 +202,7 @@ impl<'s> Grown<'s> {
     /// without `but`: all, and the widest, GB/s.
     fn around(&self, at: usize, but: Option<usize>, more: usize) -> (f64, f64) {
         let (mut all, mut widest) = (0.0, 0.0f64);
-        let mut open: smallvec::SmallVec<[f64; 16]> = smallvec::SmallVec::new();
+        let mut open: SmallVec<[f64; 16]> = SmallVec::new();
         for &(near, gbps) in &self.links.near[at] {
             match self.state[near] {
                 _ if but == Some(near) => {}

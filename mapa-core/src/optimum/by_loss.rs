@@ -55,10 +55,10 @@ pub(super) struct Losses {
     least: Vec<f64>,
 }
 
-/// Whoever walks over partial sets: says which are of use, and takes sets.
+/// The user of a walk: it says which sets are of use, and takes them.
 pub(super) trait Walker {
-    /// Whether no set is wanted that loses at least `least` of each sum; the first sets of those that are
-    /// left have the positions `chosen`, and then the lowest from `from` on.
+    /// Whether sets that lose at least `least` of each sum are of no use; the lowest of those that are left
+    /// have the positions `chosen`, and then the lowest from `from` on.
     fn cuts(
         &mut self,
         sums: &[Losses],
@@ -277,7 +277,7 @@ impl Losses {
             adds.iter_mut()
                 .zip(row)
                 .for_each(|(adds, link)| *adds -= link);
-            // Of equals the first, which has the lowest id.
+            // `min_by` takes the first of equals, which has the lowest id.
             next = (0..n)
                 .filter(|&other| self.may_take(other, &taken))
                 .min_by(|&a, &b| adds[a].total_cmp(&adds[b]));

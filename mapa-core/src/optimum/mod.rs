@@ -9,13 +9,14 @@
 //!   placements over several components can reach.
 //! - `by_table`: up to sixteen devices, from tables of reachable counts.
 //! - `by_islands`: rings, chains and stars on islands of devices that a network joins.
-//! - `search`: everything else, by branch and bound over sets of devices and rank orders. `by_loss` and
-//!   `by_degree` build sets device by device and drop partial sets; `ring_order` orders the ranks of a ring.
+//! - `search`: everything else, by branch and bound over sets of devices and rank orders. `partial_sets` builds
+//!   sets device by device and drops them early, by the bounds of `by_loss` and `by_degree`; `ring_order` finds
+//!   the rank order of a ring.
 //!
 //! They share `domains` (where each rank may be placed), `links` (the kinds of link that criteria
 //! distinguish), `bound` (upper bounds for a set), `valued` and `edge_sums` (the values of sets by
-//! criteria of links and edges), `smallest` (the smallest rank order of a known value) and
-//! `subsets`.
+//! criteria of links and edges), `smallest` (the smallest rank order of a known value), `subsets`, and `visits`
+//! (what a search does with one set).
 
 mod bound;
 mod by_component;
@@ -29,6 +30,7 @@ mod edge_sums;
 mod links;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) mod oracle;
+mod partial_sets;
 mod problem;
 mod requirement;
 mod ring_order;
@@ -37,6 +39,7 @@ mod smallest;
 mod solve;
 mod subsets;
 mod valued;
+mod visits;
 
 pub(crate) use criterion::settle;
 pub use criterion::{Criterion, least, lowest_ids, max, min, most};

@@ -80,6 +80,15 @@ impl<'o, 'a> Problem<'o, 'a> {
         self.criteria.iter().filter_map(Criterion::objective)
     }
 
+    /// The number of leading criteria that the set of devices decides.
+    pub(super) fn set_criteria(&self) -> usize {
+        let pattern = &self.request.pattern;
+        let mut criteria = self.criteria.iter();
+        criteria
+            .position(|c| c.objective().is_some_and(|o| !o.is_of_set(pattern)))
+            .unwrap_or(self.criteria.len())
+    }
+
     /// The tests of the requirements.
     pub(super) fn tests(&self) -> impl Iterator<Item = &'o RequirementTest<'a>> + use<'o, 'a> {
         self.requirements

@@ -6,7 +6,7 @@ use super::by_table::ByTable;
 use super::problem::{AlgorithmResult, Problem, RankedAnswer};
 use crate::matching::StopReason;
 use crate::reach::{Effort, MOST};
-use crate::score::Objective;
+use crate::score::{Objective, PairSum, PairsOf};
 
 /// The most nodes of a trial search, before a table is made that takes longer than most searches.
 /// The trial runs even if an earlier decision has left the table, since an answer must not depend
@@ -51,7 +51,8 @@ impl Problem<'_, '_> {
         let takes_long = self.objectives().any(Objective::is_chosen_and_bounded);
         let is_bounded = self.criteria.first().is_some_and(|criterion| {
             criterion.objective().is_some_and(|objective| {
-                objective.each_left().is_some()
+                let is_left = |sum: &PairSum<'_>| sum.of == PairsOf::Left;
+                objective.pair_sum().is_some_and(is_left)
                     || objective
                         .foresight()
                         .is_some_and(|foresight| foresight.by_degree.is_some())

@@ -29,7 +29,7 @@ pub use expected::{
 pub(crate) use expected::{expected_gbps, network_gbps};
 pub use host_distance::{host_distance, host_distance_left, host_sharing};
 pub use link_model::{Domain, LinkModel, Term};
-pub(crate) use objective::{BestOrder, DegreeBound, Direction, PairsOf, SetBounds};
+pub(crate) use objective::{BestOrder, DegreeBound, Direction, PairSum, PairsOf, SetBounds};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use packing::oracle as packing_oracle;

@@ -165,8 +165,6 @@ pub struct Objective<'a> {
     /// Whether these three are bounds of the highest or of the lowest value. None if they are
     /// bounds of the best value, whichever direction the objective is used in.
     bounds_of: Option<Direction>,
-    /// The value of each pair that stays free, if the objective is the sum of these.
-    each_left: Option<SharedFn<'a, Link>>,
     /// The pairs of whole devices whose values the objective adds up, if it is such a sum.
     pair_sum: Option<Arc<PairSum<'a>>>,
     /// The domain of a model; none for an objective that is no model.
@@ -264,7 +262,6 @@ impl<'a> Objective<'a> {
             foresight: None,
             best_order: None,
             bounds_of: None,
-            each_left: None,
             pair_sum: None,
             domain: None,
         }
@@ -321,8 +318,8 @@ impl<'a> Objective<'a> {
         name: impl Into<Cow<'static, str>>,
         f: impl Fn(Link) -> f64 + Send + Sync + 'a,
     ) -> Self {
-        let each: SharedFn<'a, Link> = Arc::new(f);
-        let (worth, of_pair) = (each.clone(), each.clone());
+        let worth: SharedFn<'a, Link> = Arc::new(f);
+        let of_pair = worth.clone();
         let sum = move |rest: Subset<'_>| {
             let wholes = rest.graph.wholes();
             let only_wholes = rest
@@ -342,10 +339,7 @@ impl<'a> Objective<'a> {
             let link = graph.link(a, b);
             if link.exists() { of_pair(link) } else { 0.0 }
         };
-        Self {
-            each_left: Some(each),
-            ..Self::rest(name, sum).sum_of_pairs(PairsOf::Left, value)
-        }
+        Self::rest(name, sum).sum_of_pairs(PairsOf::Left, value)
     }
 
     /// States that the objective is the sum of these values over pairs of whole devices.
@@ -362,11 +356,6 @@ impl<'a> Objective<'a> {
     /// The sum over pairs of devices that the objective is, if it is one.
     pub(crate) fn pair_sum(&self) -> Option<&PairSum<'a>> {
         self.pair_sum.as_deref()
-    }
-
-    /// The value of each pair that stays free, if the objective is the sum of these.
-    pub(crate) fn each_left(&self) -> Option<&SharedFn<'a, Link>> {
-        self.each_left.as_ref()
     }
 
     /// An objective that is a function of the whole placement. Nothing is assumed of the function,

@@ -61,8 +61,22 @@ impl ExpectedBounds {
         in_switch.unwrap_or(share(using) * nominal)
     }
 
-    /// Of rings that cross the host among at most k of these devices, and of exchanges over it.
-    pub(super) fn host(&self, part: Subset<'_>, k: usize) -> f64 {
+    /// Of rings that cross the host among exactly these devices, or among sets of them that no component of
+    /// direct links holds, and of exchanges over it.
+    pub(super) fn host(&self, part: Subset<'_>) -> f64 {
+        let k = part.devices.len();
+        // As many rings cross as the smallest of several islands has devices.
+        let rings = || {
+            let islands = islands(part.graph, part.devices);
+            let mut sizes: Vec<usize> = islands.iter().map(DeviceSet::len).collect();
+            sizes.sort_unstable_by(|a, b| b.cmp(a));
+            sizes.get(1).copied().unwrap_or(1)
+        };
+        self.over_host(part, k, rings)
+    }
+
+    /// Of at most so many rings that cross the host among at most k of these devices, and of exchanges over it.
+    fn over_host(&self, part: Subset<'_>, k: usize, rings: impl FnOnce() -> usize) -> f64 {
         let host = HostNetwork::of(part.graph);
         if host.all_linked() {
             return 0.0;
@@ -102,13 +116,7 @@ impl ExpectedBounds {
             // Only some pairs go over the host, one of them at least.
             return rounded(slot * single * (k.max(2) - 1) as f64);
         }
-        // As many rings cross as the smallest of several islands has devices.
-        let mut sizes: Vec<usize> = islands(part.graph, part.devices)
-            .iter()
-            .map(DeviceSet::len)
-            .collect();
-        sizes.sort_unstable_by(|a, b| b.cmp(a));
-        let rings = sizes.get(1).copied().unwrap_or(1).min(k / 2).max(1) as f64;
+        let rings = rings().min(k / 2).max(1) as f64;
         let crossing = of(Part::Crossing, Use::Ring).max(single);
         rounded(slot * crossing.min(single * rings))
     }
@@ -168,7 +176,7 @@ impl ExpectedBounds {
         if self.is_above_slots(direct, subset, k) {
             return rounded(direct);
         }
-        rounded(direct.max(self.host(subset, k)))
+        rounded(direct.max(self.host(subset)))
     }
 
     pub(super) fn within(&self, part: Subset<'_>, k: usize) -> f64 {
@@ -180,6 +188,7 @@ impl ExpectedBounds {
             .foresight()
             .map_or(f64::INFINITY, |foresight| (foresight.within)(part, k));
         let direct = self.direct(part.graph, nominal, part, k);
-        rounded(direct.max(self.host(part, k)))
+        // Sets of these devices may fall into islands where all of them do not.
+        rounded(direct.max(self.over_host(part, k, || k / 2)))
     }
 }

@@ -722,7 +722,7 @@ impl Expected {
             .bounded(move |subset| on_set.on_set(subset))
             .foreseen(SetBounds {
                 within: Arc::new(move |part, k| within.within(part, k)),
-                apart: Some(Arc::new(move |part| apart.host(part, part.devices.len()))),
+                apart: Some(Arc::new(move |part| apart.host(part))),
                 by_degree: Some(Arc::new(move |part, k| by_degree.by_degree(part, k))),
             })
             .bounds_of(Direction::Highest)
