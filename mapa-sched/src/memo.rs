@@ -54,6 +54,11 @@ impl<T> Memo<T> {
         self.answers.get_mut(&class)
     }
 
+    /// All answers, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.answers.values_mut()
+    }
+
     /// Keeps the answer for a class of jobs.
     pub fn insert(&mut self, class: u64, answer: T) {
         self.answers.insert(class, answer);

@@ -11,7 +11,7 @@ use crate::order::Order;
 use crate::scheduler::Scheduler;
 use crate::time::Time;
 use crate::turn::Turn;
-use crate::waiting::WaitingJobs;
+use crate::waiting::{Position, WaitingJobs};
 
 /// A function that decides for a job, given the fleet.
 type ByTurn = Box<dyn FnMut(&Job, &Turn<'_>) -> Result<Decision, Refusal> + Send>;
@@ -70,8 +70,8 @@ impl Choose {
 ///
 /// # Complexity
 /// An instant costs one decision for each job that starts, and one more. With first fit it costs,
-/// after each start, one decision for each different request that waits. Refusals are remembered
-/// until the fleet changes.
+/// after each start, one decision for each different request that waits, however many jobs have it.
+/// Refusals are remembered until the fleet changes.
 ///
 /// # Examples
 ///
@@ -133,6 +133,42 @@ impl Queue {
         }
     }
 
+    /// Starts a job or rejects it. Returns whether it leaves the queue.
+    fn try_one(&mut self, at: Position, turn: &mut Turn<'_>) -> bool {
+        let Some(entry) = self.waiting.get(at) else {
+            return false;
+        };
+        match self.choose.start(&entry.job, entry.class, turn) {
+            // A remembered refusal holds for the state on which it was made, and the start has
+            // changed that.
+            Some(Ok(_)) => self.choose.refresh(turn),
+            Some(Err(why @ Refusal::Infeasible(_))) => turn.reject(entry.job.id, why),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Starts jobs from the head on, up to the first that cannot start.
+    fn try_heads(&mut self, turn: &mut Turn<'_>) {
+        while let Some((at, _)) = self.waiting.first()
+            && self.try_one(at, turn)
+        {
+            self.waiting.remove(at);
+        }
+    }
+
+    /// Starts every job that can start.
+    fn try_all(&mut self, turn: &mut Turn<'_>) {
+        let mut walk = self.waiting.walk();
+        while let Some((at, class)) = walk.next() {
+            // After a refusal the whole class is left out: a start only takes devices away.
+            if self.try_one(at, turn) {
+                walk.go_on(class, self.waiting.next_of(class, at));
+                self.waiting.remove(at);
+            }
+        }
+    }
+
     pub(crate) fn named(self, name: String) -> Self {
         Self { name, ..self }
     }
@@ -170,21 +206,10 @@ impl Scheduler for Queue {
 
     fn act(&mut self, _now: Time, turn: &mut Turn<'_>) {
         self.choose.refresh(turn);
-        let mut at = 0;
-        while let Some(entry) = self.waiting.get(at) {
-            match self.choose.start(&entry.job, entry.class, turn) {
-                // A remembered refusal holds for the state on which it was made, and the start has
-                // changed that.
-                Some(Ok(_)) => self.choose.refresh(turn),
-                Some(Err(why @ Refusal::Infeasible(_))) => turn.reject(entry.job.id, why),
-                _ if self.first_fit => {
-                    at += 1;
-                    continue;
-                }
-                _ => break,
-            }
-            // `at` stays: the next job is now at this position.
-            self.waiting.remove(at);
+        if self.first_fit {
+            self.try_all(turn);
+        } else {
+            self.try_heads(turn);
         }
     }
 }

@@ -1,11 +1,14 @@
 //! The jobs that wait, in order.
 
-use std::collections::{HashSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
+use std::time::Duration;
 
-use mapa_core::Request;
-
+use crate::estimate::shortest;
+use crate::fleet::hash_of;
 use crate::job::{Job, JobId};
 use crate::order::Order;
 
@@ -22,21 +25,38 @@ pub struct WaitingJob<T> {
     pub own: T,
 }
 
+/// Where a job stands in the queue: the lesser goes first. It holds until a job is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position(u64);
+
+/// The distance between the positions of jobs that arrive one after another: room for twenty jobs
+/// between any two, each in the middle of what is left.
+const DISTANCE: u64 = 1 << 20;
+
+/// The jobs of one class.
+#[derive(Clone, Debug, Default)]
+struct JobClass {
+    jobs: BTreeSet<Position>,
+    /// The same by the shortest time that they can be expected to run.
+    by_length: BTreeSet<(Duration, Position)>,
+}
+
+type Hashed<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+
 /// The jobs that wait, next one first.
 ///
 /// # Complexity
-/// To add a job costs O(log n) if the order is that of arrival, else O(n), for n jobs; and O(c)
-/// more for c classes, if jobs are classified.
+/// To add or to remove a job costs O(log n) for n jobs. If jobs are classified, each class whose
+/// request has the same hash is compared as well.
 #[derive(Clone, Debug)]
 pub struct WaitingJobs<T = ()> {
     order: Order,
-    entries: VecDeque<WaitingJob<T>>,
-    /// The jobs that wait. Most jobs that end do not wait, so they are not looked for in `entries`.
-    there: HashSet<JobId, BuildHasherDefault<DefaultHasher>>,
+    entries: BTreeMap<Position, WaitingJob<T>>,
+    positions: Hashed<JobId, Position>,
     serial: u64,
-    /// Each class with its request and its number of jobs; `None` if every job is a class of its
-    /// own.
-    classes: Option<Vec<(u64, Request, usize)>>,
+    classes: BTreeMap<u64, JobClass>,
+    /// The classes by a hash of their request; `None` if every job is a class of its own.
+    by_request: Option<Hashed<u64, Vec<u64>>>,
 }
 
 impl<T: Default> WaitingJobs<T> {
@@ -45,10 +65,11 @@ impl<T: Default> WaitingJobs<T> {
     pub fn new(order: Order, classes: bool) -> Self {
         Self {
             order,
-            entries: VecDeque::new(),
-            there: HashSet::default(),
+            entries: BTreeMap::new(),
+            positions: HashMap::default(),
             serial: 0,
-            classes: classes.then(Vec::new),
+            classes: BTreeMap::new(),
+            by_request: classes.then(HashMap::default),
         }
     }
 
@@ -65,45 +86,82 @@ impl<T: Default> WaitingJobs<T> {
     /// Whether no job waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.entries.is_empty()
     }
 
-    /// The job at a position, counted from the queue head.
-    pub fn get(&self, at: usize) -> Option<&WaitingJob<T>> {
-        self.entries.get(at)
+    /// The queue head.
+    pub fn first(&self) -> Option<(Position, &WaitingJob<T>)> {
+        self.entries
+            .first_key_value()
+            .map(|(&at, entry)| (at, entry))
+    }
+
+    /// The next job behind a position.
+    pub fn after(&self, at: Position) -> Option<(Position, &WaitingJob<T>)> {
+        let mut behind = self.entries.range((Excluded(at), Unbounded));
+        behind.next().map(|(&at, entry)| (at, entry))
+    }
+
+    /// The job at a position.
+    pub fn get(&self, at: Position) -> Option<&WaitingJob<T>> {
+        self.entries.get(&at)
     }
 
     /// The same, to be changed.
-    pub fn get_mut(&mut self, at: usize) -> Option<&mut WaitingJob<T>> {
-        self.entries.get_mut(at)
+    pub fn get_mut(&mut self, at: Position) -> Option<&mut WaitingJob<T>> {
+        self.entries.get_mut(&at)
     }
 
     /// The jobs that wait, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &WaitingJob<T>> {
-        self.entries.iter()
+        self.entries.values()
     }
 
     /// The same, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut WaitingJob<T>> {
-        self.entries.iter_mut()
+        self.entries.values_mut()
     }
 
     /// The jobs alone, in order.
     pub fn jobs(&self) -> impl ExactSizeIterator<Item = &Job> {
-        self.entries.iter().map(|entry| &*entry.job)
+        self.entries.values().map(|entry| &*entry.job)
     }
 
-    /// Adds a job at its place in the order.
+    /// The first job of every class, for [`ClassWalk`].
+    pub fn walk(&self) -> ClassWalk {
+        let firsts = self
+            .classes
+            .iter()
+            .filter_map(|(&class, jobs)| Some(Reverse((*jobs.jobs.first()?, class))));
+        ClassWalk(firsts.collect())
+    }
+
+    /// The next job of a class behind a position.
+    pub fn next_of(&self, class: u64, after: Position) -> Option<Position> {
+        let jobs = &self.classes.get(&class)?.jobs;
+        jobs.range((Excluded(after), Unbounded)).next().copied()
+    }
+
+    /// The next job of a class behind a position that can be expected to run no longer than `most`.
+    ///
+    /// # Complexity
+    /// O(s) for s jobs of the class that are so short.
+    pub fn next_short_of(&self, class: u64, after: Position, most: Duration) -> Option<Position> {
+        let short = self
+            .classes
+            .get(&class)?
+            .by_length
+            .range(..=(most, Position(u64::MAX)));
+        short.map(|&(_, at)| at).filter(|&at| at > after).min()
+    }
+
+    /// Adds a job at its place in the order, behind all that compare as equal.
     pub fn push(&mut self, job: Job) {
         let serial = self.serial;
         self.serial += 1;
-        let class = self.class_of(&job.request, serial);
-        self.there.insert(job.id);
-        let at = self
-            .entries
-            // Behind all jobs that compare as equal, which keeps ties in order of arrival.
-            .partition_point(|other| self.order.compare(&other.job, &job).is_le());
-        self.entries.insert(
+        let class = self.class_of(&job, serial);
+        let at = self.position_of(&job);
+        self.insert(
             at,
             WaitingJob {
                 job: Arc::new(job),
@@ -114,46 +172,232 @@ impl<T: Default> WaitingJobs<T> {
         );
     }
 
-    fn class_of(&mut self, request: &Request, serial: u64) -> u64 {
-        let Some(classes) = &mut self.classes else {
-            // Serial numbers are unique, so this job is the only one of its class.
-            return serial;
-        };
-        match classes.iter_mut().find(|(_, known, _)| known == request) {
-            Some((class, _, jobs)) => {
-                *jobs += 1;
-                *class
+    fn insert(&mut self, at: Position, entry: WaitingJob<T>) {
+        self.positions.insert(entry.job.id, at);
+        let class = self.classes.entry(entry.class).or_default();
+        class.jobs.insert(at);
+        class.by_length.insert((shortest(&entry.job), at));
+        self.entries.insert(at, entry);
+    }
+
+    /// The position of a job that arrives.
+    fn position_of(&mut self, job: &Job) -> Position {
+        loop {
+            let (before, behind) = self.neighbours(job);
+            let at = match behind {
+                Some(behind) => before + (behind - before) / 2,
+                None => before.saturating_add(DISTANCE),
+            };
+            if at > before {
+                return Position(at);
             }
-            None => {
-                classes.push((serial, request.clone(), 1));
-                serial
+            // No position is left between the neighbours: all get new ones, at equal distances.
+            let entries = std::mem::take(&mut self.entries);
+            self.classes.clear();
+            for (rank, entry) in (1..).zip(entries.into_values()) {
+                self.insert(Position(rank * DISTANCE), entry);
             }
         }
     }
 
+    /// The position of the last job that is not behind this one, or 0; and that of the first job
+    /// behind it.
+    fn neighbours(&self, job: &Job) -> (u64, Option<u64>) {
+        let is_behind = |other: &WaitingJob<T>| self.order.compare(&other.job, job).is_gt();
+        // Most jobs come last, all of them in order of arrival.
+        let Some((&Position(last), entry)) = self.entries.last_key_value() else {
+            return (0, None);
+        };
+        if !is_behind(entry) {
+            return (last, None);
+        }
+        // Bisection of positions: there is a job behind this one at `high`, and none up to `low`.
+        let (mut low, mut high) = (0, last);
+        loop {
+            let middle = low + (high - low) / 2;
+            let mut upper = self
+                .entries
+                .range((Excluded(Position(middle)), Excluded(Position(high))));
+            let mut lower = self
+                .entries
+                .range((Excluded(Position(low)), Included(Position(middle))));
+            let Some((&Position(at), entry)) = upper.next().or_else(|| lower.next_back()) else {
+                return (low, Some(high));
+            };
+            if is_behind(entry) {
+                high = at;
+            } else {
+                low = at;
+            }
+        }
+    }
+
+    fn class_of(&mut self, job: &Job, serial: u64) -> u64 {
+        let Some(by_request) = &mut self.by_request else {
+            // Serial numbers are unique, so this job is the only one of its class.
+            return serial;
+        };
+        let alike = by_request.entry(hash_of(&job.request)).or_default();
+        let is_its_own = |class: &&u64| {
+            let first = self.classes.get(class).and_then(|jobs| jobs.jobs.first());
+            let first = first.and_then(|first| self.entries.get(first));
+            first.is_some_and(|first| first.job.request == job.request)
+        };
+        if let Some(class) = alike.iter().find(is_its_own) {
+            return *class;
+        }
+        alike.push(serial);
+        serial
+    }
+
     /// Removes the job at a position.
-    pub fn remove(&mut self, at: usize) -> Option<WaitingJob<T>> {
-        let entry = self.entries.remove(at)?;
-        self.there.remove(&entry.job.id);
-        if let Some(classes) = &mut self.classes
-            && let Some(place) = classes.iter().position(|(class, ..)| *class == entry.class)
-        {
+    pub fn remove(&mut self, at: Position) -> Option<WaitingJob<T>> {
+        let entry = self.entries.remove(&at)?;
+        self.positions.remove(&entry.job.id);
+        if let Some(class) = self.classes.get_mut(&entry.class) {
+            class.jobs.remove(&at);
+            class.by_length.remove(&(shortest(&entry.job), at));
             // A class without jobs is dropped, so that the list does not grow with all requests
             // ever made. The same request gets another number when it comes again.
-            classes[place].2 -= 1;
-            if classes[place].2 == 0 {
-                classes.swap_remove(place);
+            if class.jobs.is_empty() {
+                self.classes.remove(&entry.class);
+                self.drop_class(&entry);
             }
         }
         Some(entry)
     }
 
+    fn drop_class(&mut self, last: &WaitingJob<T>) {
+        let hash = hash_of(&last.job.request);
+        if let Some(by_request) = &mut self.by_request
+            && let Some(alike) = by_request.get_mut(&hash)
+        {
+            alike.retain(|&class| class != last.class);
+            if alike.is_empty() {
+                by_request.remove(&hash);
+            }
+        }
+    }
+
     /// Removes a job, if it waits.
     pub fn forget(&mut self, job: JobId) -> Option<WaitingJob<T>> {
-        let at = self
-            .there
-            .contains(&job)
-            .then(|| self.entries.iter().position(|entry| entry.job.id == job))?;
-        self.remove(at?)
+        let at = self.positions.get(&job).copied()?;
+        self.remove(at)
+    }
+}
+
+/// A walk through the queue, in order, that leaves out all jobs of a class at once: the first job of
+/// every class at first, and of each class the next one when it is told so.
+///
+/// What a policy refuses to one job it refuses to all with the same request. So a queue of a
+/// thousand jobs of ten classes costs ten answers, and not a thousand looks at what is known.
+#[derive(Debug)]
+pub struct ClassWalk(BinaryHeap<Reverse<(Position, u64)>>);
+
+impl ClassWalk {
+    /// Goes on with this job of a class, which must be behind all that were returned; with none, the
+    /// class is left out from here on.
+    pub fn go_on(&mut self, class: u64, next: Option<Position>) {
+        self.0.extend(next.map(|next| Reverse((next, class))));
+    }
+}
+
+/// The jobs to look at, with their classes.
+impl Iterator for ClassWalk {
+    type Item = (Position, u64);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.pop().map(|Reverse(next)| next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapa_core::{Pattern, Request};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::job::RunTime;
+
+    fn job(id: u64, priority: i64, size: usize, seconds: u64) -> Job {
+        let mut job = Job::new(JobId(id), Request::new(Pattern::ring(size)));
+        job.priority = priority;
+        job.run_time = RunTime::Fixed(Duration::from_secs(seconds));
+        job
+    }
+
+    fn orders() -> impl Strategy<Value = Order> {
+        proptest::sample::select(vec![
+            Order::Arrival,
+            Order::Priority,
+            Order::SmallestFirst,
+            Order::ShortestFirst,
+            // A function that contradicts itself.
+            Order::by(|a, b| (a.id.0 % 3).cmp(&((b.id.0 + 1) % 3))),
+        ])
+    }
+
+    proptest! {
+        #[test]
+        fn jobs_come_and_go_as_in_a_sorted_list(
+            order in orders(),
+            classes in any::<bool>(),
+            steps in proptest::collection::vec((any::<bool>(), 0i64..4, 1usize..4, 1u64..6), 0..120),
+        ) {
+            let (mut waiting, mut list) = (WaitingJobs::<()>::new(order.clone(), classes), Vec::new());
+            let is_consistent = order.name() != "own-order";
+            for (id, (goes, priority, size, seconds)) in (0..).zip(steps) {
+                if goes && !list.is_empty() {
+                    let at = (id as usize * 7) % list.len();
+                    let gone: Job = list.remove(at);
+                    prop_assert_eq!(waiting.forget(gone.id).map(|entry| entry.job.id), Some(gone.id));
+                } else {
+                    let new = job(id, priority, size, seconds);
+                    waiting.push(new.clone());
+                    let at = list.partition_point(|other| order.compare(other, &new).is_le());
+                    list.insert(at, new);
+                }
+                prop_assert_eq!(waiting.len(), list.len());
+                if is_consistent {
+                    let ids = |job: &Job| job.id;
+                    prop_assert_eq!(waiting.jobs().map(ids).collect::<Vec<_>>(), list.iter().map(ids).collect::<Vec<_>>());
+                }
+                // A walk that goes on with every class visits every job, in order.
+                let (mut walk, mut seen) = (waiting.walk(), Vec::new());
+                while let Some((at, class)) = walk.next() {
+                    let entry = waiting.get(at).unwrap();
+                    prop_assert_eq!(entry.class, class);
+                    seen.push(entry.job.id);
+                    walk.go_on(class, waiting.next_of(class, at));
+                    let short = waiting.iter().find(|other| {
+                        other.class == class && waiting.positions[&other.job.id] > at && shortest(&other.job) <= Duration::from_secs(3)
+                    });
+                    prop_assert_eq!(
+                        waiting.next_short_of(class, at, Duration::from_secs(3)),
+                        short.map(|other| waiting.positions[&other.job.id])
+                    );
+                }
+                prop_assert_eq!(seen, waiting.jobs().map(|job| job.id).collect::<Vec<_>>());
+                let requests: BTreeSet<usize> = waiting.jobs().map(|job| job.request.pattern.len()).collect();
+                prop_assert_eq!(waiting.classes.len(), if classes { requests.len() } else { list.len() });
+                let known = waiting.by_request.as_ref().map_or(0, |known| known.values().map(Vec::len).sum());
+                prop_assert_eq!(known, if classes { requests.len() } else { 0 });
+            }
+        }
+    }
+
+    #[test]
+    fn positions_never_run_out() {
+        // Each job goes between the two first, which halves what is left between them.
+        let mut waiting = WaitingJobs::<()>::new(Order::Priority, true);
+        waiting.push(job(0, i64::MAX, 1, 1));
+        for id in 1..200 {
+            waiting.push(job(id, id as i64, 1, 1));
+        }
+        let ids: Vec<u64> = waiting.jobs().map(|job| job.id.0).collect();
+        assert_eq!(
+            ids,
+            [0].into_iter().chain((1..200).rev()).collect::<Vec<_>>()
+        );
     }
 }

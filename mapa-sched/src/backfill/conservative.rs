@@ -1,22 +1,24 @@
 //! Conservative backfilling: every waiting job has a reservation.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use mapa_core::{Decision, DeviceSet, MachineId, Policy, Refusal};
+use mapa_core::{Allocator, Decision, DeviceSet, MachineId, Policy, Refusal};
 
-use super::plan::{FreeOutlook, PlanSlot, ReservationPlan, ReservedDevices, need};
-use super::{Policies, open, rejection};
+use super::moments::FreeMoments;
+use super::plan::{FreeOutlook, MachinePlan, PlanSlot};
+use super::{Policies, need, open, rejection};
 use crate::estimate::{RunningEstimates, length, length_at};
 use crate::event::Event;
-use crate::fleet::{Fleet, best_of};
+use crate::fleet::Fleet;
 use crate::job::{Job, JobId, Tenant};
 use crate::memo::Memo;
 use crate::order::Order;
 use crate::scheduler::Scheduler;
 use crate::time::Time;
 use crate::turn::Turn;
-use crate::waiting::{WaitingJob, WaitingJobs};
+use crate::waiting::{Position, WaitingJob, WaitingJobs};
 
 /// First come, first served, with a reservation of a moment and of devices for every job that
 /// waits. The moment is the earliest at which the job's policy has a decision that leaves every
@@ -26,13 +28,14 @@ use crate::waiting::{WaitingJob, WaitingJobs};
 /// Feitelson, IEEE TPDS 12(6), 2001.)
 ///
 /// **What is promised is the moment.** Devices are reserved so that the moment can be kept, and are
-/// exchanged for others where the plan changes. A job starts on the devices that its policy chooses
-/// at that moment. If an earlier reservation needs those devices, the policy chooses among the
-/// others.
+/// exchanged for others of the same machine where the plan changes. A job starts on the devices that
+/// its policy chooses at that moment, on any machine. If an earlier reservation needs those devices,
+/// the policy chooses among the others.
 ///
 /// **When a plan changes.** Nothing changes while everything goes as expected. When a job ends
-/// early or is cancelled, every reservation moves to the earliest moment that is open to it, in
-/// order of arrival and never to a later one, until none moves any more (compression). The whole
+/// early or is cancelled, or starts on another machine than planned, every reservation moves to the
+/// earliest moment that is open to it on the machines that have more room now, in order of arrival
+/// and never to a later one, until none moves any more (compression). The whole
 /// plan is made anew, in order of arrival, when a job outlives its estimate, when a layout changes,
 /// or when another program takes or gives back devices. Only then can a job be delayed; where
 /// estimates are too short, this can happen again and again. If all estimates are right, every job
@@ -51,10 +54,12 @@ use crate::waiting::{WaitingJob, WaitingJobs};
 /// which jobs use the rest.
 ///
 /// # Complexity
-/// To put a job into a plan of n reservations takes O(n log n), one decision, and one more for each
-/// reservation that must change its devices. This is repeated for each moment at which enough
-/// devices are free by number, but not the right ones. Compression and planning anew do this for
-/// every reservation.
+/// To reserve a moment visits the machines that have enough free devices by number before that
+/// moment: each costs O(c) for c starts and ends on it. Where they are not the right ones, the policy
+/// decides on that machine, once and once more for each reservation there that must change its
+/// devices. Compression does this for every reservation, but only on machines that have more room.
+/// Planning anew does it for every reservation on every machine. An instant at which nothing starts
+/// and all goes as expected costs O(d) for d jobs within the depth.
 pub struct Conservative {
     name: String,
     policies: Policies,
@@ -63,19 +68,29 @@ pub struct Conservative {
     /// The decisions of policies on the present state, by class.
     answers: Memo<Option<Decision>>,
     depth: usize,
-    plan: ReservationPlan,
-    /// The fleet without any tenant, on which plans are made.
+    /// The plan of each machine, by id.
+    plans: Vec<MachinePlan>,
+    /// The reservations by moment, then by arrival, with their machines.
+    moments: BTreeSet<(Time, u64, MachineId)>,
+    /// When machines have free devices, apart from reservations.
+    free: FreeMoments,
+    /// The fleet without any tenant, on which plans are made; and how often it had changed by then
+    /// which devices can be used.
     idle: Fleet,
-    outlook: FreeOutlook,
-    /// Whether something has become free sooner than planned.
-    eased: bool,
+    usable: Option<u64>,
+    /// How many changes of the fleet the plans know.
+    read: Option<u64>,
+    /// Whether a job has ended sooner than planned since the last turn.
+    ended_early: bool,
+    /// The machines that have more room than reservations know.
+    eased: BTreeSet<MachineId>,
 }
 
 /// The data that this scheduler keeps for a waiting job.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reservation {
     on_idle: OnIdle,
-    reserved: Option<Time>,
+    reserved: Option<(Time, MachineId)>,
 }
 
 /// Whether the policy of a job has a decision on the idle fleet.
@@ -119,10 +134,14 @@ impl Conservative {
             running: RunningEstimates::default(),
             answers: Memo::new(),
             depth: Self::DEPTH,
-            plan: ReservationPlan::default(),
+            plans: Vec::new(),
+            moments: BTreeSet::new(),
+            free: FreeMoments::default(),
             idle: Fleet::default(),
-            outlook: FreeOutlook::default(),
-            eased: false,
+            usable: None,
+            read: None,
+            ended_early: false,
+            eased: BTreeSet::new(),
         }
     }
 
@@ -143,22 +162,26 @@ impl Conservative {
 
     /// The reservations by moment: the job, the moment, and the devices by the present plan.
     pub fn reservations(&self) -> impl Iterator<Item = (JobId, Time, MachineId, &DeviceSet)> {
-        let places = self
-            .plan
-            .slots()
-            .iter()
-            .filter_map(|slot| Some((slot, slot.place.as_ref()?)));
-        places.map(|(slot, place)| (slot.job.id, slot.from, place.machine, &place.set))
+        self.moments.iter().filter_map(|&(from, serial, machine)| {
+            let slots = self.plans.get(machine.0 as usize)?.slots();
+            let slot = slots.iter().find(|slot| slot.serial == serial)?;
+            Some((slot.job.id, from, machine, slot.place.as_ref()?))
+        })
     }
 
-    /// Brings the known state of the fleet up to date. Returns whether the whole plan must be made
-    /// anew.
-    fn refresh(&mut self, now: Time, fleet: &Fleet) -> bool {
-        let mut anew = self.running.refresh(now, fleet);
+    /// Brings the known state of the fleet up to date, and with it the outlook of every machine that
+    /// has changed.
+    fn refresh(&mut self, now: Time, fleet: &Fleet) {
+        let surprises = self.running.refresh(now, fleet);
+        for &job in &surprises.overdue {
+            self.free.is_late(job, fleet);
+        }
         self.answers.refresh(fleet);
+        let mut anew = surprises.is_any();
         // The devices that are present and not cordoned differ from those planned with.
-        if !usable(&self.idle).eq(usable(fleet)) {
+        if self.usable != Some(fleet.usable_changes()) {
             anew = true;
+            self.usable = Some(fleet.usable_changes());
             self.idle = fleet.clone();
             for (tenant, ..) in fleet.tenants() {
                 // A tenant that the fleet lists holds a lease, so its end can be booked.
@@ -170,108 +193,189 @@ impl Conservative {
                 .iter_mut()
                 .for_each(|entry| entry.own.on_idle = OnIdle::Unknown);
         }
-        anew
+        if anew {
+            // The old moments rest on a state or on ends that no longer hold. Compression only
+            // moves jobs to earlier moments, so it cannot repair them.
+            self.read = None;
+            self.moments.clear();
+            self.waiting
+                .iter_mut()
+                .for_each(|entry| entry.own.reserved = None);
+        }
+        let changed: BTreeSet<MachineId> =
+            match self.read.and_then(|read| fleet.changed_since(read)) {
+                Some(changed) => changed.collect(),
+                None => {
+                    self.plans
+                        .resize(fleet.machines().len(), Default::default());
+                    fleet.machines().iter().map(Allocator::id).collect()
+                }
+            };
+        for &id in &changed {
+            if let Ok(machine) = fleet.machine(id) {
+                let plan = &mut self.plans[id.0 as usize];
+                if anew {
+                    plan.clear();
+                }
+                plan.look_out(FreeOutlook::of(machine, fleet, &self.running));
+            }
+        }
+        self.read = Some(fleet.changes());
+        if std::mem::take(&mut self.ended_early) {
+            self.eased.extend(changed);
+        }
+        if anew {
+            // Every job is planned on every machine.
+            self.eased.clear();
+        }
     }
 
-    /// Whether the queue must be gone through: a job within the depth has no reservation, or its
-    /// moment has come.
+    /// Whether the queue must be gone through: a job within the depth has no reservation, or the
+    /// moment of one has come.
     fn is_due(&self, now: Time) -> bool {
-        let mut reserved = 0;
-        for entry in self.waiting.iter() {
-            match entry.own.reserved {
-                Some(at) if at <= now => return true,
-                Some(_) => reserved += 1,
-                // A job that cannot be planned never has a reservation, so it makes the queue due
-                // at every instant: it is tried at every change.
-                None if reserved < self.depth => return true,
-                None => return false,
-            }
-        }
-        false
+        let has_come = self.moments.first().is_some_and(|&(at, ..)| at <= now);
+        // A job that cannot be planned never has a reservation, so it makes the queue due at every
+        // instant: it is tried at every change.
+        has_come || self.moments.len() < self.depth.min(self.waiting.len())
     }
 
-    /// Goes through the queue once. Returns whether any reservation has moved to an earlier moment.
-    fn pass(&mut self, now: Time, compress: bool, turn: &mut Turn<'_>) -> bool {
-        let (mut at, mut reserved, mut moved) = (0, 0, false);
-        while at < self.waiting.len() && reserved < self.depth {
-            let before = self.waiting.get(at).and_then(|entry| entry.own.reserved);
-            if self.plan_one(at, now, compress, turn) {
-                // The job has started before its moment, which leaves the room of its reservation
-                // to others.
-                moved |= before.is_some_and(|before| before > now);
+    /// Goes through the queue once. Jobs whose moment is still to come may move to an earlier one, on
+    /// the machines that are `eased`.
+    fn pass(&mut self, now: Time, eased: &BTreeSet<MachineId>, turn: &mut Turn<'_>) {
+        let (mut next, mut reserved) = (self.waiting.first().map(|(at, _)| at), 0);
+        while let Some(at) = next
+            && reserved < self.depth
+        {
+            if self.plan_one(at, now, eased, turn) {
+                next = self.waiting.after(at).map(|(at, _)| at);
                 self.waiting.remove(at);
-                continue;
+            } else {
+                let entry = self.waiting.get(at);
+                reserved += usize::from(entry.is_some_and(|entry| entry.own.reserved.is_some()));
+                next = self.waiting.after(at).map(|(at, _)| at);
             }
-            let after = self.waiting.get(at).and_then(|entry| entry.own.reserved);
-            // `None` is less than every moment: a first reservation does not count as moved, and
-            // neither does one that was lost.
-            moved |= before > after && after.is_some();
-            reserved += usize::from(after.is_some());
-            at += 1;
         }
-        moved
     }
 
     /// Starts or rejects a job, or reserves a moment for it. Returns whether the job leaves the
     /// queue.
-    fn plan_one(&mut self, at: usize, now: Time, compress: bool, turn: &mut Turn<'_>) -> bool {
-        let Some(entry) = self.waiting.get(at).cloned() else {
+    fn plan_one(
+        &mut self,
+        at: Position,
+        now: Time,
+        eased: &BTreeSet<MachineId>,
+        turn: &mut Turn<'_>,
+    ) -> bool {
+        let Some(entry) = self.waiting.get(at) else {
             return false;
         };
-        // The reservation is taken out while a better one is looked for, so that the job is not in
-        // its own way.
-        let held = match entry.own.reserved {
-            Some(from) if from > now && !compress => return false,
-            Some(_) => self.plan.remove(entry.serial),
-            None => None,
-        };
+        let before = entry.own.reserved;
+        // A reservation whose moment is still to come is kept, unless an earlier moment is found.
+        let kept = before.filter(|&(from, _)| from > now);
+        if kept.is_some() && eased.is_empty() {
+            return false;
+        }
+        let entry = entry.clone();
         let can_wait = match self.is_possible(at, &entry) {
             Ok(possible) => possible,
             Err(why) => {
+                self.take_out(&entry);
+                self.eased.extend(before.map(|(_, machine)| machine));
                 turn.reject(entry.job.id, rejection(why, turn.fleet()));
                 return true;
             }
         };
-        // A reservation whose moment is still to come is kept, unless an earlier moment is found.
-        let before = held
-            .as_ref()
-            .map(|slot| slot.from)
-            .filter(|&from| from > now);
-        let (need, length) = (need(&entry.job), length(&entry.job));
-        // Counts of devices propose moments in order of time, and the policy decides whether the
-        // right devices are free at each.
-        let mut next = Some(now);
-        while let Some(from) = next.and_then(|next| self.plan.earliest(need, length, next)) {
-            // No moment from here on is better than the one that the job has; and a job that cannot
-            // be planned may only start now.
-            if before.is_some_and(|before| before <= from) || !can_wait && from > now {
-                break;
+        // The reservation is taken out while a better one is looked for, so that the job is not in
+        // its own way. On other machines it is not.
+        let is_in_its_way =
+            before.is_some_and(|(_, machine)| kept.is_none() || eased.contains(&machine));
+        let mut held = is_in_its_way.then(|| self.take_out(&entry)).flatten();
+        self.free.refresh(turn.fleet(), &self.running);
+        let mut candidates = Candidates::new(&entry.job, now);
+        match kept {
+            Some((until, _)) => candidates.of(eased, until, &self.plans),
+            None => candidates.of_all(&mut self.free),
+        }
+        if !candidates.is_empty() {
+            held = held.or_else(|| self.take_out(&entry));
+            let until = kept.map(|(from, _)| from);
+            match self.search(&entry, candidates, (now, until, can_wait), turn) {
+                Found::Started(machine) => {
+                    // Elsewhere or earlier than planned: that leaves the room of its reservation to
+                    // others.
+                    let left = before.filter(|&(_, planned)| kept.is_some() || planned != machine);
+                    self.eased.extend(left.map(|(_, planned)| planned));
+                    return true;
+                }
+                Found::Reserved(from, machine) => {
+                    self.eased.extend(kept.map(|(_, planned)| planned));
+                    self.note(at, Some((from, machine)));
+                    return false;
+                }
+                Found::Nothing => {}
             }
-            if from == now && self.start(&entry, now, turn) {
-                return true;
-            }
-            if from > now && self.reserve(&entry, from, length) {
-                self.note(at, Some(from));
-                return false;
-            }
-            // Between two planned starts or ends nothing changes, so no moment in between can be
-            // better.
-            next = self.plan.next_change(from);
         }
         // No better moment was found: the old reservation returns to the plan, with its devices.
-        let kept = held.filter(|_| before.is_some());
-        self.note(at, kept.as_ref().map(|slot| slot.from));
-        if let Some(slot) = kept {
-            self.plan.add(slot);
+        self.note(at, kept);
+        if let (Some(slot), Some((_, machine))) = (held, kept) {
+            self.put(slot, machine);
         }
         false
     }
 
-    /// Notes the moment that is reserved for a job.
-    fn note(&mut self, at: usize, reserved: Option<Time>) {
+    /// Starts a job now, or reserves the earliest moment before `until`.
+    fn search(
+        &mut self,
+        entry: &WaitingJob<Reservation>,
+        mut candidates: Candidates,
+        (now, until, can_wait): (Time, Option<Time>, bool),
+        turn: &mut Turn<'_>,
+    ) -> Found {
+        let mut has_tried = false;
+        // Counts of devices propose moments in order of time, and the policy decides whether the
+        // right devices are free at each.
+        while let Some((from, machine)) = candidates.next(&self.plans, &self.free) {
+            // No moment from here on is better than the one that the job has; and a job that cannot
+            // be planned may only start now.
+            if until.is_some_and(|until| until <= from) || !can_wait && from > now {
+                break;
+            }
+            if from > now {
+                if self.reserve(entry, from, machine) {
+                    return Found::Reserved(from, machine);
+                }
+            } else if !has_tried {
+                // The job starts wherever its policy says, so one try is enough.
+                has_tried = true;
+                if let Some(machine) = self.start(entry, now, turn) {
+                    return Found::Started(machine);
+                }
+            }
+            // Between two planned starts or ends nothing changes, so no moment in between can be
+            // better.
+            candidates.go_on(machine, from, &self.plans);
+        }
+        Found::Nothing
+    }
+
+    /// Notes the moment and the machine that are reserved for a job.
+    fn note(&mut self, at: Position, reserved: Option<(Time, MachineId)>) {
         if let Some(entry) = self.waiting.get_mut(at) {
             entry.own.reserved = reserved;
         }
+    }
+
+    /// Puts a reservation into the plan of a machine.
+    fn put(&mut self, slot: PlanSlot, machine: MachineId) {
+        self.moments.insert((slot.from, slot.serial, machine));
+        self.plans[machine.0 as usize].add(slot);
+    }
+
+    /// Takes the reservation of a job out of its plan, if it has one there.
+    fn take_out(&mut self, entry: &WaitingJob<Reservation>) -> Option<PlanSlot> {
+        let (from, machine) = entry.own.reserved?;
+        self.moments.remove(&(from, entry.serial, machine));
+        self.plans.get_mut(machine.0 as usize)?.remove(entry.serial)
     }
 
     /// Whether a reservation is possible for a job at all: whether its policy has a decision on the
@@ -279,7 +383,11 @@ impl Conservative {
     ///
     /// # Errors
     /// The job can never be placed.
-    fn is_possible(&mut self, at: usize, entry: &WaitingJob<Reservation>) -> Result<bool, Refusal> {
+    fn is_possible(
+        &mut self,
+        at: Position,
+        entry: &WaitingJob<Reservation>,
+    ) -> Result<bool, Refusal> {
         match entry.own.on_idle {
             OnIdle::Unknown => {}
             OnIdle::Fits => return Ok(true),
@@ -300,52 +408,56 @@ impl Conservative {
         Ok(answer.is_ok())
     }
 
-    /// Reserves a future moment, if every other reservation keeps its own. Returns whether it does.
-    fn reserve(&mut self, entry: &WaitingJob<Reservation>, from: Time, length: Duration) -> bool {
-        self.plan.add(PlanSlot {
+    /// Reserves a moment to come on a machine, if every other reservation there keeps its own. Returns
+    /// whether it does.
+    fn reserve(&mut self, entry: &WaitingJob<Reservation>, from: Time, machine: MachineId) -> bool {
+        let slot = PlanSlot {
             serial: entry.serial,
             job: entry.job.clone(),
             from,
-            length,
+            length: length(&entry.job),
             place: None,
-        });
-        // The replay needs the policies mutably, so the outlook is taken out for its time.
-        let outlook = std::mem::take(&mut self.outlook);
-        let places = self.replay(&outlook);
-        self.outlook = outlook;
+        };
+        self.put(slot, machine);
+        let places = self.replay(machine, None);
+        let plan = &mut self.plans[machine.0 as usize];
         match places {
-            Some(places) => self.plan.settle(places),
-            None => drop(self.plan.remove(entry.serial)),
+            Some(places) => {
+                plan.settle(places);
+                true
+            }
+            None => {
+                plan.remove(entry.serial);
+                self.moments.remove(&(from, entry.serial, machine));
+                false
+            }
         }
-        self.plan
-            .slots()
-            .iter()
-            .any(|slot| slot.serial == entry.serial)
     }
 
-    /// The devices of each reservation, if the plan can be kept from this outlook on.
-    fn replay(&mut self, outlook: &FreeOutlook) -> Option<Vec<ReservedDevices>> {
-        let (policies, idle) = (&mut self.policies, &self.idle);
-        self.plan.replay(outlook, |job, free| {
-            let need = need(job) as usize;
-            // Most machines have too few free devices, and are not shown to the policy.
-            let views = idle
-                .views()
-                .zip(free)
-                .filter(|(_, free)| free.len() >= need)
-                .map(|(view, free)| view.limited_to(free));
-            let decision = policies
-                .ask(job, |policy| best_of(views, policy, &job.request))
-                .ok()?;
-            Some(ReservedDevices {
-                machine: decision.stamp().machine,
-                set: decision.placement().set(),
-            })
+    /// The devices of each reservation on a machine, if its plan can be kept from this outlook on, or
+    /// from the present one.
+    fn replay(
+        &mut self,
+        machine: MachineId,
+        outlook: Option<&FreeOutlook>,
+    ) -> Option<Vec<DeviceSet>> {
+        let plan = self.plans.get(machine.0 as usize)?;
+        let policies = &mut self.policies;
+        let idle = self.idle.machine(machine).ok()?;
+        plan.replay(outlook.unwrap_or(&plan.outlook), |job, free| {
+            let view = idle.view().limited_to(free);
+            let decision = policies.ask(job, |policy| policy.decide(&job.request, &view));
+            Some(decision.ok()?.placement().set())
         })
     }
 
-    /// Starts a job now, if every reservation keeps its moment. Returns whether it has started.
-    fn start(&mut self, entry: &WaitingJob<Reservation>, now: Time, turn: &mut Turn<'_>) -> bool {
+    /// Starts a job now, if every reservation keeps its moment. Returns its machine.
+    fn start(
+        &mut self,
+        entry: &WaitingJob<Reservation>,
+        now: Time,
+        turn: &mut Turn<'_>,
+    ) -> Option<MachineId> {
         // This decision does not depend on the plan, so jobs with equal requests share it. The
         // second try below depends on it, and is asked anew.
         if self.answers.get(entry.class).is_none() {
@@ -354,75 +466,136 @@ impl Conservative {
                 .ask(&entry.job, |policy| turn.decide(policy, &entry.job.request));
             self.answers.insert(entry.class, answer.ok());
         }
-        let Some(Some(decision)) = self.answers.get(entry.class) else {
-            return false;
-        };
-        let decision = decision.clone();
-        if self.start_there(entry, decision, now, turn) {
-            return true;
+        let decision = self.answers.get(entry.class)?.clone()?;
+        if let Some(machine) = self.start_there(entry, decision, now, turn) {
+            return Some(machine);
         }
         // The policy's first choice takes devices that a reservation needs. Its choice among all
         // others is the second try: without the devices of reservations that begin before the job
         // is expected to end.
         let until = now + length(&entry.job);
-        let mut limits: Vec<DeviceSet> = turn
-            .views()
-            .map(|view| open(&view, &entry.job.request))
-            .collect();
-        for slot in self.plan.slots().iter().filter(|slot| slot.from < until) {
-            if let Some(place) = &slot.place
-                && let Some(limit) = limits.get_mut(place.machine.0 as usize)
-            {
-                *limit = &*limit - &place.set;
-            }
+        let mut limits: BTreeMap<MachineId, DeviceSet> = BTreeMap::new();
+        for (_, _, machine) in self.moments.range(..(until, 0, MachineId(0))) {
+            let (Ok(view), Some(plan)) = (turn.view(*machine), self.plans.get(machine.0 as usize))
+            else {
+                continue;
+            };
+            limits.entry(*machine).or_insert_with(|| {
+                let slots = plan.slots().iter().filter(|slot| slot.from < until);
+                let places = slots.filter_map(|slot| slot.place.as_ref());
+                places.fold(open(&view, &entry.job.request), |left, place| &left - place)
+            });
         }
-        let views = turn
-            .views()
-            .zip(&limits)
-            .map(|(view, limit)| view.limited_to(limit));
-        match self.policies.ask(&entry.job, |policy| {
-            best_of(views, policy, &entry.job.request)
-        }) {
-            Ok(other) => self.start_there(entry, other, now, turn),
-            Err(_) => false,
-        }
+        let other = self.policies.ask(&entry.job, |policy| {
+            turn.fleet()
+                .decide_limited(policy, &entry.job.request, &limits)
+        });
+        self.start_there(entry, other.ok()?, now, turn)
     }
 
-    /// Starts a job as decided, if every reservation keeps its moment then. Returns whether it has
-    /// started.
+    /// Starts a job as decided, if every reservation on its machine keeps its moment then. Returns the
+    /// machine.
     fn start_there(
         &mut self,
         entry: &WaitingJob<Reservation>,
         decision: Decision,
         now: Time,
         turn: &mut Turn<'_>,
-    ) -> bool {
-        let place = ReservedDevices {
-            machine: decision.stamp().machine,
-            set: decision.placement().set(),
-        };
-        let Ok(machine) = turn.fleet().machine(place.machine) else {
-            return false;
-        };
+    ) -> Option<MachineId> {
+        let (id, set) = (decision.stamp().machine, decision.placement().set());
+        let machine = turn.fleet().machine(id).ok()?;
         let length = length_at(&entry.job, machine.graph(), decision.placement());
         // Whether the plan can be kept with the job running there.
-        let mut outlook = self.outlook.clone();
-        outlook.take(&place, now + length);
-        let Some(places) = self.replay(&outlook) else {
-            return false;
-        };
+        let mut outlook = self.plans.get(id.0 as usize)?.outlook.clone();
+        outlook.take(set, now + length);
+        let places = self.replay(id, Some(&outlook))?;
         // The plan is replayed first: a start that is booked has become an order to the driver.
-        if turn.place(Tenant::Job(entry.job.id), decision).is_err() {
-            return false;
-        }
+        turn.place(Tenant::Job(entry.job.id), decision).ok()?;
         self.running.start(entry.job.id, now, length);
         // On this instance the job is faster than planned for: others may move forward.
-        self.eased |= length < crate::estimate::length(&entry.job);
+        if length < crate::estimate::length(&entry.job) {
+            self.eased.insert(id);
+        }
         self.answers.refresh(turn.fleet());
-        self.outlook = outlook;
-        self.plan.settle(places);
-        self.plan.count(&self.outlook);
-        true
+        let plan = &mut self.plans[id.0 as usize];
+        plan.settle(places);
+        plan.look_out(outlook);
+        // The plan knows of this change.
+        self.read = Some(turn.fleet().changes());
+        Some(id)
+    }
+}
+
+/// What a search for the moment of a job has found.
+enum Found {
+    Started(MachineId),
+    Reserved(Time, MachineId),
+    Nothing,
+}
+
+/// The moments at which a machine has enough free devices for a job by number, in order of time.
+struct Candidates {
+    need: i64,
+    length: Duration,
+    now: Time,
+    /// The next moment of each machine that was looked at.
+    next: BTreeSet<(Time, MachineId)>,
+    /// The next machine to look at, with a moment before which it has too few.
+    rest: Option<(Time, MachineId)>,
+}
+
+impl Candidates {
+    fn new(job: &Job, now: Time) -> Self {
+        Self {
+            need: need(job),
+            length: length(job),
+            now,
+            next: BTreeSet::new(),
+            rest: None,
+        }
+    }
+
+    /// Adds the moments of these machines that are before `until`.
+    fn of(&mut self, machines: &BTreeSet<MachineId>, until: Time, plans: &[MachinePlan]) {
+        let moments = machines.iter().filter_map(|&machine| {
+            let plan = plans.get(machine.0 as usize)?;
+            Some((plan.earliest(self.need, self.length, self.now)?, machine))
+        });
+        self.next = moments.filter(|&(from, _)| from < until).collect();
+    }
+
+    /// Adds the moments of all machines.
+    fn of_all(&mut self, free: &mut FreeMoments) {
+        self.rest = free.first(self.need as usize);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.next.is_empty() && self.rest.is_none()
+    }
+
+    /// The next moment, with its machine. Machines are looked at when their turn can have come.
+    fn next(&mut self, plans: &[MachinePlan], free: &FreeMoments) -> Option<(Time, MachineId)> {
+        while let Some((not_before, machine)) = self.rest
+            && self
+                .next
+                .first()
+                .is_none_or(|&(first, _)| not_before.max(self.now) < first)
+        {
+            let plan = plans.get(machine.0 as usize);
+            let moment = plan.and_then(|plan| plan.earliest(self.need, self.length, self.now));
+            self.next.extend(moment.map(|moment| (moment, machine)));
+            self.rest = free.after(self.need as usize, (not_before, machine));
+        }
+        self.next.pop_first()
+    }
+
+    /// Goes on with the moments of a machine after this one.
+    fn go_on(&mut self, machine: MachineId, from: Time, plans: &[MachinePlan]) {
+        let next = plans.get(machine.0 as usize).and_then(|plan| {
+            let change = plan.next_change(from)?;
+            plan.earliest(self.need, self.length, change)
+        });
+        self.next.extend(next.map(|moment| (moment, machine)));
     }
 }
 
@@ -432,7 +605,7 @@ impl fmt::Debug for Conservative {
         debug
             .field("name", &self.name)
             .field("waiting", &self.waiting)
-            .field("plan", &self.plan)
+            .field("reservations", &self.moments)
             .finish_non_exhaustive()
     }
 }
@@ -451,47 +624,33 @@ impl Scheduler for Conservative {
             }
             event => {
                 if let Some(job) = event.leaves() {
-                    self.eased |= self.running.end(job, now);
-                    let slot = self
-                        .waiting
-                        .forget(job)
-                        .and_then(|entry| self.plan.remove(entry.serial));
+                    self.ended_early |= self.running.end(job, now);
                     // A job that leaves the queue leaves the room of its reservation to others.
-                    self.eased |= slot.is_some();
+                    if let Some(entry) = self.waiting.forget(job)
+                        && self.take_out(&entry).is_some()
+                    {
+                        self.eased
+                            .extend(entry.own.reserved.map(|(_, machine)| machine));
+                    }
                 }
             }
         }
     }
 
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
-        let anew = self.refresh(now, turn.fleet());
-        let compress = std::mem::take(&mut self.eased);
-        if anew {
-            // The old moments rest on a state or on ends that no longer hold. Compression only
-            // moves jobs to earlier moments, so it cannot repair them.
-            self.plan.clear();
-            self.waiting
-                .iter_mut()
-                .for_each(|entry| entry.own.reserved = None);
+        self.refresh(now, turn.fleet());
+        // A reservation that moves forward leaves room where it was, perhaps for a job before it in
+        // the queue. So passes are repeated until none moves.
+        let mut is_due = self.is_due(now);
+        while is_due || !self.eased.is_empty() && !self.waiting.is_empty() {
+            is_due = false;
+            let eased = std::mem::take(&mut self.eased);
+            self.pass(now, &eased, turn);
         }
-        if anew || compress || self.is_due(now) {
-            self.outlook = FreeOutlook::of(turn.fleet(), &self.running);
-            self.plan.count(&self.outlook);
-            // A reservation that moves forward leaves room where it was, perhaps for a job before
-            // it in the queue. So passes are repeated until none moves.
-            while self.pass(now, compress, turn) && compress {}
-        }
+        self.eased.clear();
         if !self.waiting.is_empty() {
-            let planned = self.plan.slots().first().map(|slot| slot.from);
+            let planned = self.moments.first().map(|&(from, ..)| from);
             self.running.wake(planned, turn);
         }
     }
-}
-
-/// The devices of each machine that are present, and those that are cordoned.
-fn usable(fleet: &Fleet) -> impl Iterator<Item = (&DeviceSet, DeviceSet)> {
-    fleet
-        .machines()
-        .iter()
-        .map(|machine| (machine.view().present(), machine.cordoned()))
 }

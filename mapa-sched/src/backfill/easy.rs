@@ -1,10 +1,14 @@
 //! EASY backfilling: one reservation, for the queue head.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
-use mapa_core::{Decision, DeviceSet, MachineId, Policy, Refusal};
+use mapa_core::{Allocator, Decision, DeviceSet, MachineId, Policy, Refusal};
 
-use super::{Policies, open, rejection};
+use super::moments::FreeMoments;
+use super::{Policies, need, open, rejection};
 use crate::estimate::{RunningEstimates, length_at};
 use crate::event::Event;
 use crate::fleet::{Fleet, best_of};
@@ -14,7 +18,7 @@ use crate::order::Order;
 use crate::scheduler::Scheduler;
 use crate::time::Time;
 use crate::turn::Turn;
-use crate::waiting::{WaitingJob, WaitingJobs};
+use crate::waiting::{Position, WaitingJobs};
 
 /// First come, first served, with a reservation for the first job that cannot start, the queue
 /// head. The reserved moment is the earliest at which the head's policy will have a decision, by
@@ -43,15 +47,18 @@ use crate::waiting::{WaitingJob, WaitingJobs};
 /// even if the head could share it. Layouts count as they are now.
 ///
 /// # Complexity
-/// An instant at which something has ended costs a copy of the fleet, a decision for each expected
-/// end until the head fits, and after each start two decisions for each different request that
-/// waits. An instant costs nothing if neither the fleet nor the queue has changed.
+/// An instant costs one decision over the fleet for each different request that waits, and two more
+/// after each start for those that would run beyond the reserved moment; to reserve the moment, one
+/// decision on a machine for each that has enough free devices by number before the head fits. What
+/// waits with the same request costs nothing. An instant costs O(1) for each different request if
+/// neither the fleet nor the queue has changed.
 pub struct Easy {
     name: String,
     policies: Policies,
     waiting: WaitingJobs,
     running: RunningEstimates,
     answers: Memo<ClassAnswer>,
+    moments: FreeMoments,
     head: Option<HeadReservation>,
     /// The head, by its number, and the earliest moment ever reserved for it.
     promised: Option<(u64, Time)>,
@@ -81,20 +88,30 @@ enum BackfillChoice {
 #[derive(Clone, Debug)]
 struct HeadReservation {
     serial: u64,
-    job: JobId,
+    job: Arc<Job>,
     at: Time,
-    /// The fleet at that moment.
-    then: Fleet,
-    /// The devices that jobs which overtook the head hold beyond that moment, by machine.
-    taken: Vec<DeviceSet>,
+    /// The machines on which the head can be placed at that moment, by id.
+    then: BTreeMap<MachineId, MachineThen>,
+}
+
+/// A machine at the reserved moment.
+#[derive(Clone, Debug)]
+struct MachineThen {
+    /// Its state, without the jobs that have overtaken the head.
+    machine: Allocator,
+    /// The devices that such jobs hold beyond the moment.
+    taken: DeviceSet,
 }
 
 /// What has become of a job.
 enum StartAttempt {
     /// It has started or was rejected.
     Left,
-    /// It stays in the queue.
+    /// It stays in the queue, and so do all jobs of its class that wait behind it.
     Waits,
+    /// It stays in the queue: it does not end by this moment from now. Shorter jobs of its class may
+    /// start.
+    TooLong(Duration),
 }
 
 impl Easy {
@@ -122,6 +139,7 @@ impl Easy {
             policies,
             running: RunningEstimates::default(),
             answers: Memo::new(),
+            moments: FreeMoments::default(),
             head: None,
             promised: None,
         }
@@ -147,30 +165,31 @@ impl Easy {
     /// The job that has the reservation, and the moment, as of the last instant at which it acted.
     #[must_use]
     pub fn reservation(&self) -> Option<(JobId, Time)> {
-        self.head.as_ref().map(|head| (head.job, head.at))
+        self.head.as_ref().map(|head| (head.job.id, head.at))
     }
 
     /// Starts a job, rejects it, or leaves it where it is.
     fn try_one(
         &mut self,
-        at: usize,
+        at: Position,
         now: Time,
         guarded: bool,
         turn: &mut Turn<'_>,
     ) -> StartAttempt {
-        let Some(entry) = self.waiting.get(at).cloned() else {
+        let Some(entry) = self.waiting.get(at) else {
             return StartAttempt::Waits;
         };
-        if self.answers.get(entry.class).is_none() {
+        let (job, class) = (entry.job.clone(), entry.class);
+        if self.answers.get(class).is_none() {
             let answer = self
                 .policies
-                .ask(&entry.job, |policy| turn.decide(policy, &entry.job.request));
+                .ask(&job, |policy| turn.decide(policy, &job.request));
             if let Err(why @ Refusal::Infeasible(_)) = answer {
-                turn.reject(entry.job.id, rejection(why, turn.fleet()));
+                turn.reject(job.id, rejection(why, turn.fleet()));
                 return StartAttempt::Left;
             }
             self.answers.insert(
-                entry.class,
+                class,
                 ClassAnswer {
                     now: answer.ok(),
                     beside: BackfillChoice::Unknown,
@@ -183,53 +202,52 @@ impl Easy {
             return StartAttempt::Waits;
         }
         // Without a head nothing is in the way, and every end comes early enough.
-        let at = self
-            .head
-            .as_ref()
-            .filter(|_| guarded)
-            .map_or(Time(u64::MAX), |head| head.at);
+        let head = self.head.as_ref().filter(|_| guarded);
+        let at = head.map_or(Time(u64::MAX), |head| head.at);
         let Some(ClassAnswer {
             now: Some(decision),
             beside,
-        }) = self.answers.get_mut(entry.class)
+        }) = self.answers.get(class)
         else {
             return StartAttempt::Waits;
         };
         // The job ends before the head needs any device, so it does not matter which ones it takes.
-        if now + expected(&entry.job, decision, turn.fleet()) <= at {
+        if now + expected(&job, decision, turn.fleet()) <= at {
             let decision = decision.clone();
-            return self.start(&entry, decision, now, turn);
+            return self.start(&job, decision, now, turn);
         }
+        let too_long = StartAttempt::TooLong(at - now);
         if matches!(beside, BackfillChoice::Nothing) {
-            return StartAttempt::Waits;
+            return too_long;
         }
         let decision = decision.clone();
-        let Some(beside) = self.beside(&entry, decision, turn.fleet()) else {
-            return StartAttempt::Waits;
+        let Some(beside) = self.beside(&job, class, decision, turn.fleet()) else {
+            return too_long;
         };
-        let (MachineId(machine), set) = (beside.stamp().machine, beside.placement().set());
-        let tried = self.start(&entry, beside, now, turn);
-        if let (StartAttempt::Left, Some(head)) = (&tried, &mut self.head) {
+        let (machine, set) = (beside.stamp().machine, beside.placement().set());
+        let tried = self.start(&job, beside, now, turn);
+        if let (StartAttempt::Left, Some(head)) = (&tried, &mut self.head)
+            && let Some(then) = head.then.get_mut(&machine)
+        {
             // The job holds these beyond the reserved moment, so from now on the head must do
             // without them.
-            let taken = &mut head.taken[machine as usize];
-            *taken = &*taken | &set;
+            then.taken = &then.taken | &set;
         }
         tried
     }
 
     fn start(
         &mut self,
-        entry: &WaitingJob<()>,
+        job: &Job,
         decision: Decision,
         now: Time,
         turn: &mut Turn<'_>,
     ) -> StartAttempt {
-        let length = expected(&entry.job, &decision, turn.fleet());
-        if turn.place(Tenant::Job(entry.job.id), decision).is_err() {
+        let length = expected(job, &decision, turn.fleet());
+        if turn.place(Tenant::Job(job.id), decision).is_err() {
             return StartAttempt::Waits;
         }
-        self.running.start(entry.job.id, now, length);
+        self.running.start(job.id, now, length);
         // Takes note of the own change: `act` then drops the reservation only for changes that this
         // scheduler did not make. Answers on the state before are forgotten.
         self.answers.refresh(turn.fleet());
@@ -240,17 +258,18 @@ impl Easy {
     /// for.
     fn beside(
         &mut self,
-        entry: &WaitingJob<()>,
+        job: &Job,
+        class: u64,
         decision: Decision,
         fleet: &Fleet,
     ) -> Option<Decision> {
-        match self.answers.get(entry.class).map(|answer| &answer.beside) {
+        match self.answers.get(class).map(|answer| &answer.beside) {
             Some(BackfillChoice::Decided(known)) => return Some((**known).clone()),
             Some(BackfillChoice::Nothing) => return None,
             Some(BackfillChoice::Unknown) | None => {}
         }
-        let found = self.leaves_room(decision, entry, fleet);
-        if let Some(answer) = self.answers.get_mut(entry.class) {
+        let found = self.leaves_room(decision, job, fleet);
+        if let Some(answer) = self.answers.get_mut(class) {
             answer.beside = match &found {
                 Some(decision) => BackfillChoice::Decided(Box::new(decision.clone())),
                 None => BackfillChoice::Nothing,
@@ -261,33 +280,19 @@ impl Easy {
 
     /// The decision of a job's policy if it leaves room for the head; else its decision on the
     /// devices that the head would leave, if that does.
-    fn leaves_room(
-        &mut self,
-        decision: Decision,
-        entry: &WaitingJob<()>,
-        fleet: &Fleet,
-    ) -> Option<Decision> {
+    fn leaves_room(&mut self, decision: Decision, job: &Job, fleet: &Fleet) -> Option<Decision> {
         if self.place_head(Some(&decision)).is_some() {
             return Some(decision);
         }
         // The devices that the head would choose are left out, though it might do with others: one
         // more decision instead of a search.
         let (machine, planned) = self.place_head(None)?;
-        let mut limits: Vec<DeviceSet> = fleet
-            .views()
-            .map(|view| open(&view, &entry.job.request))
-            .collect();
-        if let Some(limit) = limits.get_mut(machine.0 as usize) {
-            *limit = &*limit - &planned;
-        }
-        let views = fleet
-            .views()
-            .zip(&limits)
-            .map(|(view, limit)| view.limited_to(limit));
+        let view = fleet.machine(machine).ok()?.view();
+        let limits = [(machine, &open(&view, &job.request) - &planned)].into();
         let other = self
             .policies
-            .ask(&entry.job, |policy| {
-                best_of(views, policy, &entry.job.request)
+            .ask(job, |policy| {
+                fleet.decide_limited(policy, &job.request, &limits)
             })
             .ok()?;
         // The head's policy is asked again: with fewer free devices it may refuse, even if its
@@ -299,79 +304,71 @@ impl Easy {
     /// overtook it still running, and perhaps one more.
     fn place_head(&mut self, more: Option<&Decision>) -> Option<(MachineId, DeviceSet)> {
         let head = self.head.as_ref()?;
-        let at = self
-            .waiting
-            .iter()
-            .find(|entry| entry.serial == head.serial)?;
-        let (job, request) = (&at.job, &at.job.request);
-        let left = |view: mapa_core::View<'_>| {
-            let all = &open(&view, request) - &head.taken[view.machine().0 as usize];
-            match more.filter(|more| more.stamp().machine == view.machine()) {
+        let request = &head.job.request;
+        let left = |(id, then): (&MachineId, &MachineThen)| {
+            let all = &open(&then.machine.view(), request) - &then.taken;
+            match more.filter(|more| more.stamp().machine == *id) {
                 Some(more) => &all - &more.placement().set(),
                 None => all,
             }
         };
-        let limits: Vec<DeviceSet> = head.then.views().map(left).collect();
-        let views = head
-            .then
-            .views()
+        let limits: Vec<DeviceSet> = head.then.iter().map(left).collect();
+        let machines = head.then.values().map(|then| then.machine.view());
+        let views = machines
             .zip(&limits)
             .map(|(view, limit)| view.limited_to(limit));
         let decision = self
             .policies
-            .ask(job, |policy| best_of(views, policy, request))
+            .ask(&head.job, |policy| best_of(views, policy, request))
             .ok()?;
         Some((decision.stamp().machine, decision.placement().set()))
     }
 
     /// Reserves the earliest moment at which a job can be placed. Returns false if it cannot be
-    /// placed even on the idle fleet.
-    fn reserve(&mut self, at: usize, fleet: &Fleet) -> bool {
+    /// placed even when all that runs has ended.
+    fn reserve(&mut self, at: Position, now: Time, fleet: &Fleet) -> bool {
         let Some(entry) = self.waiting.get(at) else {
             return false;
         };
-        if self
-            .head
-            .as_ref()
-            .is_some_and(|head| head.serial == entry.serial)
-        {
+        let (job, serial) = (entry.job.clone(), entry.serial);
+        if self.head.as_ref().is_some_and(|head| head.serial == serial) {
             return true;
         }
         self.head = None;
         // Answers found for the old head say nothing about the new one.
-        self.answers.clear();
-        let mut then = fleet.clone();
-        // In order of time, so the first state in which the policy has a decision is the earliest
-        // moment. All jobs of a moment end before the policy is asked.
-        for (at, jobs) in self.running.ends() {
-            for job in jobs {
-                // The end of a running job can always be booked.
-                let _ = then.book(&Event::Finished(job));
-            }
-            let fits = self
-                .policies
-                .ask(&entry.job, |policy| then.decide(policy, &entry.job.request))
-                .is_ok();
-            if fits {
-                let taken = vec![DeviceSet::new(); then.machines().len()];
-                // A reservation that moves to a later moment keeps its first promise: once that has
-                // passed, no job overtakes the head.
-                let before = self.promised.filter(|(serial, _)| *serial == entry.serial);
-                self.promised = Some((
-                    entry.serial,
-                    before.map_or(at, |(_, before)| before.min(at)),
-                ));
-                self.head = Some(HeadReservation {
-                    serial: entry.serial,
-                    job: entry.job.id,
-                    at,
-                    then,
-                    taken,
-                });
-                return true;
-            }
-        }
-        false
+        self.answers
+            .values_mut()
+            .for_each(|answer| answer.beside = BackfillChoice::Unknown);
+        let policies = &mut self.policies;
+        let earliest = self.moments.earliest(
+            need(&job) as usize,
+            now,
+            (fleet, &self.running),
+            |machine| {
+                policies
+                    .ask(&job, |policy| policy.decide(&job.request, &machine.view()))
+                    .is_ok()
+            },
+        );
+        let Some((at, machines)) = earliest else {
+            return false;
+        };
+        // A reservation that moves to a later moment keeps its first promise: once that has passed,
+        // no job overtakes the head.
+        let before = self.promised.filter(|(promised, _)| *promised == serial);
+        let promised = before.map_or(at, |(_, before)| before.min(at));
+        self.promised = Some((serial, promised));
+        let then = |machine: Allocator| {
+            let taken = DeviceSet::new();
+            (machine.id(), MachineThen { machine, taken })
+        };
+        self.head = Some(HeadReservation {
+            serial,
+            job,
+            at,
+            then: machines.into_iter().map(then).collect(),
+        });
+        true
     }
 }
 
@@ -414,24 +411,33 @@ impl Scheduler for Easy {
     }
 
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
-        let surprised = self.running.refresh(now, turn.fleet());
+        let surprises = self.running.refresh(now, turn.fleet());
+        for &job in &surprises.overdue {
+            self.moments.is_late(job, turn.fleet());
+        }
         // A change that this scheduler did not make or expect: an end, a cordon, a layout, another
         // program.
-        if self.answers.refresh(turn.fleet()) || surprised {
+        if self.answers.refresh(turn.fleet()) || surprises.is_any() {
             self.head = None;
             self.answers.clear();
         }
-        let (mut at, mut guarded) = (0, false);
-        while at < self.waiting.len() {
-            match self.try_one(at, now, guarded, turn) {
-                StartAttempt::Left => drop(self.waiting.remove(at)),
-                StartAttempt::Waits => {
-                    // The first waiting job that can be planned becomes the head. `||` stops there:
-                    // only one job has a reservation.
-                    guarded = guarded || self.reserve(at, turn.fleet());
-                    at += 1;
+        let (mut walk, mut guarded) = (self.waiting.walk(), false);
+        while let Some((at, class)) = walk.next() {
+            let next = match self.try_one(at, now, guarded, turn) {
+                StartAttempt::Left => {
+                    let next = self.waiting.next_of(class, at);
+                    self.waiting.remove(at);
+                    next
                 }
-            }
+                // The first waiting job that can be planned becomes the head. `||` stops there: only
+                // one job has a reservation. Jobs with the same request cannot start either.
+                StartAttempt::Waits => {
+                    guarded = guarded || self.reserve(at, now, turn.fleet());
+                    None
+                }
+                StartAttempt::TooLong(most) => self.waiting.next_short_of(class, at, most),
+            };
+            walk.go_on(class, next);
         }
         if !guarded {
             self.head = None;

@@ -7,6 +7,7 @@
 
 mod conservative;
 mod easy;
+mod moments;
 mod plan;
 
 pub use conservative::Conservative;
@@ -73,4 +74,14 @@ fn open(view: &View<'_>, request: &Request) -> DeviceSet {
     shared.fold(view.free().clone(), |all, demand| {
         &all | &view.room_for(demand)
     })
+}
+
+/// How many devices a job needs for itself: its ranks that share a device are not counted.
+pub(super) fn need(job: &Job) -> i64 {
+    job.request
+        .pattern
+        .demands()
+        .iter()
+        .filter(|demand| !demand.is_shared())
+        .count() as i64
 }

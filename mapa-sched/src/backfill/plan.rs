@@ -1,4 +1,4 @@
-//! The plan of reservations: which job starts when and where, if every job runs as long as
+//! The plan of one machine: which job starts there when and where, if every job runs as long as
 //! expected.
 //!
 //! A plan is replayed rather than drawn on a chart of devices. The replay goes through the planned
@@ -7,6 +7,8 @@
 //! enough devices are free by number, as in published schedulers. A chart that fixes devices in
 //! advance is too strict: of two devices one may be free now and the other later, and neither for
 //! as long as the job runs.
+//!
+//! Each machine has a plan of its own, so what happens on one costs nothing on the others.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -14,79 +16,61 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapa_core::{DeviceSet, MachineId};
+use mapa_core::{Allocator, DeviceSet};
 
+use super::need;
 use crate::estimate::RunningEstimates;
 use crate::fleet::Fleet;
 use crate::job::Job;
 use crate::time::Time;
 
-/// Devices of one machine.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct ReservedDevices {
-    pub(super) machine: MachineId,
-    pub(super) set: DeviceSet,
-}
-
-/// The devices that are free now, and those that running jobs will give back.
+/// The devices of a machine that are free now, and those that running jobs will give back.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeOutlook {
-    /// The free devices of each machine.
-    pub(super) free: Vec<DeviceSet>,
+    free: DeviceSet,
     /// What becomes free when, by time. A device that several jobs share becomes free when the last
     /// of them ends.
-    ends: Vec<(Time, ReservedDevices)>,
+    ends: Vec<(Time, DeviceSet)>,
 }
 
 impl FreeOutlook {
-    /// The outlook of a fleet whose jobs end when they are expected to.
+    /// The outlook of a machine whose jobs end when they are expected to.
     ///
     /// # Complexity
-    /// O(t²) for t tenants.
-    pub(super) fn of(fleet: &Fleet, running: &RunningEstimates) -> Self {
-        let free = fleet.views().map(|view| view.free().clone()).collect();
+    /// O(l (l + log t)) for l leases on the machine and t tenants of the fleet.
+    pub(super) fn of(machine: &Allocator, fleet: &Fleet, running: &RunningEstimates) -> Self {
+        let view = machine.view();
         let mut outlook = Self {
-            free,
+            free: view.free().clone(),
             ends: Vec::new(),
         };
-        for (tenant, machine, lease) in fleet.tenants() {
-            let Ok(held) = fleet.machine(machine) else {
-                continue;
-            };
-            if let (Some(lease), Some(until)) = (held.lease(lease), running.until(tenant.job())) {
+        for lease in machine.leases() {
+            let tenant = fleet.tenant_of(machine.id(), lease.id);
+            if let Some(until) = tenant.and_then(|tenant| running.until(tenant.job())) {
                 // A cordoned device is not given back to the queue.
-                let view = held.view();
                 let set = lease.placement.set();
                 let set = set.iter().filter(|&id| !view.is_cordoned(id)).collect();
-                outlook.take(&ReservedDevices { machine, set }, until);
+                outlook.take(set, until);
             }
         }
         outlook
     }
 
     /// Notes that these devices are in use until at least then.
-    pub(super) fn take(&mut self, place: &ReservedDevices, until: Time) {
-        let ReservedDevices { machine, mut set } = place.clone();
-        if let Some(free) = self.free.get_mut(machine.0 as usize) {
-            *free = &*free - &set;
-        }
+    pub(super) fn take(&mut self, mut set: DeviceSet, until: Time) {
+        self.free = &self.free - &set;
         // Each device is given back once, by the entry that holds it longest: it is taken out of
         // the entries that end earlier, and out of the new one where an entry ends later.
-        for (end, other) in self
-            .ends
-            .iter_mut()
-            .filter(|(_, other)| other.machine == machine)
-        {
+        for (end, other) in &mut self.ends {
             if *end < until {
-                other.set = &other.set - &set;
+                *other = &*other - &set;
             } else {
-                set = &set - &other.set;
+                set = &set - other;
             }
         }
         // Sorted by time, because a replay goes through the ends once, in order.
         let at = self.ends.partition_point(|(end, _)| *end <= until);
-        self.ends
-            .insert(at, (until, ReservedDevices { machine, set }));
+        self.ends.insert(at, (until, set));
     }
 }
 
@@ -99,22 +83,13 @@ pub(super) struct PlanSlot {
     pub(super) from: Time,
     pub(super) length: Duration,
     /// The devices by the latest replay; none before the first.
-    pub(super) place: Option<ReservedDevices>,
+    pub(super) place: Option<DeviceSet>,
 }
 
-/// How many devices a job needs for itself: its ranks that share a device are not counted.
-pub(super) fn need(job: &Job) -> i64 {
-    job.request
-        .pattern
-        .demands()
-        .iter()
-        .filter(|demand| !demand.is_shared())
-        .count() as i64
-}
-
-/// The reservations, by moment, then by arrival; and how many devices are free when.
+/// The reservations on a machine, by moment, then by arrival; and how many devices are free when.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ReservationPlan {
+pub(super) struct MachinePlan {
+    pub(super) outlook: FreeOutlook,
     slots: Vec<PlanSlot>,
     /// How many devices are free now.
     count: i64,
@@ -123,35 +98,34 @@ pub(super) struct ReservationPlan {
     changes: BTreeMap<Time, (i64, usize)>,
 }
 
-impl ReservationPlan {
+impl MachinePlan {
     /// The reservations, by moment, then by arrival.
     pub(super) fn slots(&self) -> &[PlanSlot] {
         &self.slots
     }
 
-    /// Gives up all reservations. The counts stay as they are until [`ReservationPlan::count`] is called.
+    /// Gives up all reservations. The counts stay as they are until [`MachinePlan::look_out`] is called.
     pub(super) fn clear(&mut self) {
         self.slots.clear();
     }
 
-    /// Counts free devices anew: those free now, what running jobs give back, and the reservations.
-    pub(super) fn count(&mut self, outlook: &FreeOutlook) {
+    /// Takes over an outlook, and counts free devices anew: those free now, what running jobs give
+    /// back, and the reservations.
+    pub(super) fn look_out(&mut self, outlook: FreeOutlook) {
+        self.outlook = outlook;
         // Counts only: which devices are free decides the replay, which costs decisions.
-        self.count = outlook.free.iter().map(|free| free.len() as i64).sum();
+        self.count = self.outlook.free.len() as i64;
         self.changes.clear();
-        for (until, place) in &outlook.ends {
-            self.change(*until, place.set.len() as i64);
-        }
-        for at in 0..self.slots.len() {
-            let PlanSlot {
-                from,
-                length,
-                ref job,
-                ..
-            } = self.slots[at];
-            let need = need(job);
-            self.change(from, -need);
-            self.change(from + length, need);
+        let ends = self.outlook.ends.iter();
+        let ends: Vec<_> = ends
+            .map(|(until, set)| (*until, set.len() as i64))
+            .collect();
+        let slots = self.slots.iter().flat_map(|slot| {
+            let need = need(&slot.job);
+            [(slot.from, -need), (slot.from + slot.length, need)]
+        });
+        for (at, by) in ends.into_iter().chain(slots.collect::<Vec<_>>()) {
+            self.change(at, by);
         }
     }
 
@@ -230,39 +204,38 @@ impl ReservationPlan {
     }
 
     /// Replays the plan from an outlook: the devices of each reservation, in their order, or `None`
-    /// if one of them finds none. `decide` chooses among the free devices of each machine.
+    /// if one of them finds none. `decide` chooses among the free devices.
     ///
     /// # Complexity
     /// O(n log n) for n reservations, and a decision for each that cannot have its planned devices.
     pub(super) fn replay(
         &self,
         outlook: &FreeOutlook,
-        mut decide: impl FnMut(&Job, &[DeviceSet]) -> Option<ReservedDevices>,
-    ) -> Option<Vec<ReservedDevices>> {
+        mut decide: impl FnMut(&Job, &DeviceSet) -> Option<DeviceSet>,
+    ) -> Option<Vec<DeviceSet>> {
         let mut free = outlook.free.clone();
         let mut running = outlook.ends.iter().peekable();
         let mut ends: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
-        let mut places: Vec<ReservedDevices> = Vec::with_capacity(self.slots.len());
+        let mut places: Vec<DeviceSet> = Vec::with_capacity(self.slots.len());
         for (at, slot) in self.slots.iter().enumerate() {
             // First everything that ends by then: jobs that run now, then reservations replayed
             // before this one, which are in `ends` by the moment at which they end.
             while let Some((_, place)) = running.next_if(|(end, _)| *end <= slot.from) {
-                give_back(&mut free, place);
+                free = &free | place;
             }
             while let Some(&Reverse((end, other))) = ends.peek()
                 && end <= slot.from
             {
                 ends.pop();
-                give_back(&mut free, &places[other]);
+                free = &free | &places[other];
             }
             // The planned devices are kept where possible: that saves a decision, and plans change
             // no more than they must.
             let place = match &slot.place {
-                Some(place) if is_free(&free, place) => place.clone(),
+                Some(place) if place.is_subset(&free) => place.clone(),
                 _ => decide(&slot.job, &free)?,
             };
-            let left = free.get_mut(place.machine.0 as usize)?;
-            *left = &*left - &place.set;
+            free = &free - &place;
             ends.push(Reverse((slot.from + slot.length, at)));
             places.push(place);
         }
@@ -270,23 +243,10 @@ impl ReservationPlan {
     }
 
     /// Takes over the devices that a replay has found, in the order of the reservations.
-    pub(super) fn settle(&mut self, places: Vec<ReservedDevices>) {
+    pub(super) fn settle(&mut self, places: Vec<DeviceSet>) {
         self.slots
             .iter_mut()
             .zip(places)
             .for_each(|(slot, place)| slot.place = Some(place));
     }
-}
-
-/// Adds devices to the free ones of their machine.
-fn give_back(free: &mut [DeviceSet], place: &ReservedDevices) {
-    if let Some(free) = free.get_mut(place.machine.0 as usize) {
-        *free = &*free | &place.set;
-    }
-}
-
-/// Whether all these devices are free.
-fn is_free(free: &[DeviceSet], place: &ReservedDevices) -> bool {
-    let there = free.get(place.machine.0 as usize);
-    there.is_some_and(|there| place.set.is_subset(there))
 }

@@ -15,6 +15,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use mapa_core::{Allocator, MachineId, Policy, PolicyId, Request};
 
 use super::answer::{MachineAnswer, better};
+use super::hash::hash_of;
 use super::ranked_states::RankedStates;
 use super::states::States;
 
@@ -69,7 +70,7 @@ impl Index {
         }
         let states = self.states.get_or_insert_with(|| States::of(machines));
         self.asked += 1;
-        let key = (id, hash(request));
+        let key = (id, hash_of(request));
         // The hash is not trusted: two requests may share it.
         let known = self
             .questions
@@ -118,34 +119,4 @@ impl Index {
                 .map(RankedStates::bytes)
                 .sum::<usize>()
     }
-}
-
-/// A hash of the parts that usually differ between requests. Equal requests have equal hashes;
-/// others rarely do.
-fn hash(request: &Request) -> u64 {
-    let mut hash = 0u64;
-    // Fibonacci hashing (Knuth, TAOCP vol. 3, 6.4): the factor is 2^64 over the golden ratio. A
-    // poor hash would cost answers that are computed again, never a wrong one.
-    let mut add =
-        |number: u64| hash = (hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let Request {
-        pattern,
-        sensitivity,
-        must_include,
-        avoid,
-        only,
-        ..
-    } = request;
-    add((pattern.len() as u64) << 2 | *sensitivity as u64);
-    pattern
-        .edges()
-        .iter()
-        .for_each(|edge| add(edge.traffic.to_bits() ^ u64::from(edge.a) << 16 ^ u64::from(edge.b)));
-    for set in [Some(must_include), Some(avoid), only.as_ref()]
-        .into_iter()
-        .flatten()
-    {
-        set.iter().for_each(|device| add(device.0.into()));
-    }
-    hash
 }

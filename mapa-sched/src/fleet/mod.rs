@@ -2,6 +2,8 @@
 
 mod alike;
 mod answer;
+mod changes;
+mod hash;
 mod index;
 mod network;
 mod ranked_states;
@@ -15,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mapa_core::mig::Layout;
 use mapa_core::{
-    Allocator, Decision, DeviceId, HardwareGraph, Lease, LeaseId, MachineId, Policy, Reason,
-    Refusal, Request, View, WhatIf,
+    Allocator, Decision, DeviceId, DeviceSet, HardwareGraph, Lease, LeaseId, MachineId, Policy,
+    Reason, Refusal, Request, View, WhatIf,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -24,7 +26,9 @@ use crate::event::{Action, Assignment, AssignmentPart, Event};
 use crate::job::{Job, JobId, TaskId, Tenant};
 
 pub(crate) use answer::best_of;
-use answer::no_machine;
+use answer::{better, no_machine};
+use changes::Changes;
+pub(crate) use hash::{hash_of, hash_of_tenant};
 use index::Index;
 use network::FleetNetwork;
 pub use snapshot::FleetSnapshot;
@@ -42,6 +46,11 @@ pub struct Fleet {
     /// Why devices get no new tenants, for as long as there is a cause.
     withheld: BTreeMap<(MachineId, DeviceId), BTreeSet<WithheldCause>>,
     state: FleetState,
+    changes: Changes,
+    /// How often it has changed which devices are present or withheld.
+    usable_changes: u64,
+    /// The XOR of the tenants' hashes.
+    tenants_hash: u64,
     /// Cached answers of policies. The cache changes no answer.
     index: Mutex<Index>,
     /// The same machines without tenants, built when first needed.
@@ -164,6 +173,7 @@ impl Fleet {
         let changed = change(machine);
         self.state.toggle(machine);
         self.state.changes += u64::from(changed.is_ok());
+        self.changes.push(id);
         self.index
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner)
@@ -174,6 +184,52 @@ impl Fleet {
     /// The state of all machines: equal as long as no machine has changed. O(1).
     pub(crate) fn state(&self) -> FleetState {
         self.state
+    }
+
+    /// How often any machine has changed, for [`Fleet::changed_since`].
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.count()
+    }
+
+    /// The machines that have changed since there were so many [changes](Self::changes); a machine may
+    /// be listed more than once. `None` if that is too long ago: then any may have changed.
+    pub(crate) fn changed_since(
+        &self,
+        changes: u64,
+    ) -> Option<impl Iterator<Item = MachineId> + '_> {
+        self.changes.since(changes)
+    }
+
+    /// How often it has changed which devices are present or withheld.
+    pub(crate) fn usable_changes(&self) -> u64 {
+        self.usable_changes
+    }
+
+    /// The XOR of the hashes of all tenants.
+    pub(crate) fn tenants_hash(&self) -> u64 {
+        self.tenants_hash
+    }
+
+    /// The machines on which a job or its tasks hold devices; one may be listed more than once.
+    pub(crate) fn machines_of(&self, job: JobId) -> impl Iterator<Item = MachineId> + '_ {
+        let tasks = Tenant::Task(job, TaskId(0))..=Tenant::Task(job, TaskId(u64::MAX));
+        let tasks = self.holders.range(tasks).map(|(_, held)| held);
+        let all = self.holders.get(&Tenant::Job(job)).into_iter().chain(tasks);
+        all.flat_map(TenantLeases::all).map(|(machine, _)| machine)
+    }
+
+    /// Notes what a tenant holds.
+    fn hold(&mut self, tenant: Tenant, held: TenantLeases) {
+        if self.holders.insert(tenant, held).is_none() {
+            self.tenants_hash ^= hash_of_tenant(tenant);
+        }
+    }
+
+    /// Notes that a tenant holds nothing any more. Returns what it held.
+    fn let_go(&mut self, tenant: Tenant) -> Option<TenantLeases> {
+        let held = self.holders.remove(&tenant)?;
+        self.tenants_hash ^= hash_of_tenant(tenant);
+        Some(held)
     }
 
     /// The states of the machines, by id.
@@ -253,6 +309,41 @@ impl Fleet {
                 best.map_or_else(|| Err(no_machine(request)), |(_, answer)| answer)
             }
         }
+    }
+
+    /// The same, where of some machines only these devices may be used, besides what is in use.
+    ///
+    /// # Complexity
+    /// As [`Fleet::decide`], and a decision for each machine in `limits`.
+    ///
+    /// # Errors
+    /// As [`Fleet::decide`].
+    pub(crate) fn decide_limited(
+        &self,
+        policy: impl Policy,
+        request: &Request,
+        limits: &BTreeMap<MachineId, DeviceSet>,
+    ) -> Result<Decision, Refusal> {
+        let there = limits.iter().filter_map(|(&id, devices)| {
+            let view = self.machine(id).ok()?.view();
+            Some((id, policy.decide(request, &view.limited_to(devices))))
+        });
+        let best_there = there.min_by(better);
+        let taken: Vec<MachineId> = limits.keys().copied().collect();
+        let best_elsewhere = match policy.of_free_set() {
+            None => {
+                let elsewhere = self
+                    .views()
+                    .filter(|view| !limits.contains_key(&view.machine()));
+                let answers = elsewhere.map(|view| (view.machine(), policy.decide(request, &view)));
+                answers.min_by(better)
+            }
+            Some(id) => self
+                .index()
+                .best(&self.machines, (id, &policy), request, &taken),
+        };
+        let best = best_there.into_iter().chain(best_elsewhere).min_by(better);
+        best.map_or_else(|| Err(no_machine(request)), |(_, answer)| answer)
     }
 
     /// About how many bytes the index takes: the states of the machines, and the cached answers of
@@ -363,7 +454,7 @@ impl Fleet {
     fn commit(&mut self, tenant: Tenant, decision: Decision) -> Result<Assignment, Refusal> {
         let machine = decision.stamp().machine;
         let lease = self.book_lease(tenant, machine, decision)?;
-        self.holders.insert(
+        self.hold(
             tenant,
             TenantLeases {
                 first: (machine, lease.id),
@@ -399,10 +490,7 @@ impl Fleet {
     }
 
     pub(crate) fn release(&mut self, tenant: Tenant) -> Result<(), Error> {
-        let held = self
-            .holders
-            .remove(&tenant)
-            .ok_or(ErrorKind::HoldsNothing(tenant))?;
+        let held = self.let_go(tenant).ok_or(ErrorKind::HoldsNothing(tenant))?;
         self.give_back(&held)
     }
 
@@ -414,7 +502,7 @@ impl Fleet {
     /// Releases the leases of a job and its tasks, if there are any. O(k log t) for k such leases
     /// and t tenants.
     pub(crate) fn release_job(&mut self, job: JobId) -> Result<(), Error> {
-        if let Some(held) = self.holders.remove(&Tenant::Job(job)) {
+        if let Some(held) = self.let_go(Tenant::Job(job)) {
             self.give_back(&held)?;
         }
         // Tasks are sorted after all jobs. Most fleets have none, and then this returns early.
@@ -436,6 +524,7 @@ impl Fleet {
         whole: DeviceId,
         layout: Layout,
     ) -> Result<(), Error> {
+        self.usable_changes += 1;
         self.change(machine, |machine| machine.begin_repartition(whole, layout))
     }
 
@@ -554,6 +643,7 @@ impl Fleet {
         }
         // The machine first: it refuses a device that it does not have, and then no cause may be
         // kept.
+        self.usable_changes += 1;
         self.change(machine, |allocator| {
             allocator.cordon(whole, !causes.is_empty())
         })?;
@@ -576,6 +666,7 @@ impl Fleet {
         whole: DeviceId,
         layout: &Layout,
     ) -> Result<(), Error> {
+        self.usable_changes += 1;
         self.change(machine, |machine| machine.layout_is(whole, layout))
     }
 }
@@ -590,6 +681,9 @@ impl Clone for Fleet {
             network: self.network,
             withheld: self.withheld.clone(),
             state: self.state,
+            changes: self.changes.clone(),
+            usable_changes: self.usable_changes,
+            tenants_hash: self.tenants_hash,
             index: Mutex::new(self.index().clone()),
             idle: self.idle.clone(),
         }

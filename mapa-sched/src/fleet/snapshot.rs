@@ -150,9 +150,10 @@ impl Fleet {
                     )));
                 }
             }
-            if fleet.holders.insert(tenant, held).is_some() {
+            if fleet.holders.contains_key(&tenant) {
                 return Err(bad(format!("{tenant} is listed twice: expected it once")));
             }
+            fleet.hold(tenant, held);
         }
         for machine in &fleet.machines {
             let id = machine.id();

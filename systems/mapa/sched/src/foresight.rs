@@ -237,7 +237,7 @@ impl Scheduler for Foresight {
 
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
         self.refused.refresh(turn.fleet());
-        while let Some(entry) = self.waiting.get(0) {
+        while let Some((at, entry)) = self.waiting.first() {
             // An equal request was refused on this very state: the head blocks until the fleet
             // changes.
             if self.refused.get(entry.class).is_some() {
@@ -253,7 +253,7 @@ impl Scheduler for Foresight {
                     break;
                 }
             }
-            self.waiting.remove(0);
+            self.waiting.remove(at);
         }
     }
 }
