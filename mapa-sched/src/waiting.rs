@@ -112,6 +112,11 @@ impl<T: Default> WaitingJobs<T> {
         self.entries.get_mut(&at)
     }
 
+    /// A job, if it waits, to be changed.
+    pub fn find_mut(&mut self, job: JobId) -> Option<&mut WaitingJob<T>> {
+        self.entries.get_mut(self.positions.get(&job)?)
+    }
+
     /// The jobs that wait, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &WaitingJob<T>> {
         self.entries.values()

@@ -31,7 +31,7 @@ fn job(id: usize, simple: &Simple, request: Request) -> Job {
 }
 
 /// Jobs to come, that ask for what `request` says of them.
-fn prepared(
+pub(crate) fn prepared(
     machines: &[Arc<HardwareGraph>],
     jobs: &[Simple],
     request: impl Fn(usize, &Simple) -> Request,
@@ -55,7 +55,7 @@ fn prepared(
     driver
 }
 
-fn run(
+pub(crate) fn run(
     machines: &[Arc<HardwareGraph>],
     scheduler: &mut dyn Scheduler,
     jobs: &[Simple],
@@ -66,7 +66,7 @@ fn run(
     driver
 }
 
-fn placed_and_rejected(driver: &TestDriver) -> Vec<&(Time, Action)> {
+pub(crate) fn placed_and_rejected(driver: &TestDriver) -> Vec<&(Time, Action)> {
     driver
         .log
         .iter()
@@ -74,7 +74,7 @@ fn placed_and_rejected(driver: &TestDriver) -> Vec<&(Time, Action)> {
         .collect()
 }
 
-fn ring(_: usize, simple: &Simple) -> Request {
+pub(crate) fn ring(_: usize, simple: &Simple) -> Request {
     Request::new(Pattern::ring(simple.devices))
 }
 
@@ -116,6 +116,39 @@ proptest! {
         let mut scheduler = Conservative::new(lowest_id()).depth(depth);
         let driver = run(&[joined(&[1.0; 6])], &mut scheduler, &jobs, ring);
         prop_assert_eq!(started(&driver, jobs.len()), starts(6, &jobs, Kind::Conservative(depth)));
+    }
+}
+
+/// Servers that each job takes as a whole: a fleet of processors that are counted.
+fn servers_of_two(servers: usize) -> Vec<Arc<HardwareGraph>> {
+    vec![joined(&[1.0; 2]); servers]
+}
+
+fn whole_servers(jobs: &[Simple]) -> Vec<Simple> {
+    let whole = |job: &Simple| Simple { devices: 1, ..*job };
+    jobs.iter().map(whole).collect()
+}
+
+proptest! {
+    #![proptest_config(mapa_core::testing::cases(600))]
+
+    #[test]
+    fn on_servers_that_jobs_take_as_a_whole_easy_is_what_counts_say(jobs in exact(30), servers in 1usize..=5) {
+        let jobs = whole_servers(&jobs);
+        let pair = |_: usize, _: &Simple| Request::new(Pattern::ring(2));
+        let driver = run(&servers_of_two(servers), &mut Easy::new(lowest_id()), &jobs, pair);
+        prop_assert_eq!(started(&driver, jobs.len()), starts(servers, &jobs, Kind::Easy));
+    }
+
+    #[test]
+    fn on_servers_that_jobs_take_as_a_whole_conservative_is_what_counts_say(
+        jobs in exact(30), servers in 1usize..=5, depth in 1usize..30,
+    ) {
+        let jobs = whole_servers(&jobs);
+        let pair = |_: usize, _: &Simple| Request::new(Pattern::ring(2));
+        let mut scheduler = Conservative::new(lowest_id()).depth(depth);
+        let driver = run(&servers_of_two(servers), &mut scheduler, &jobs, pair);
+        prop_assert_eq!(started(&driver, jobs.len()), starts(servers, &jobs, Kind::Conservative(depth)));
     }
 }
 
@@ -161,7 +194,7 @@ fn jobs_that_run_three_times_as_long_as_they_say_do_not_overtake_the_head_of_eas
 
 /// A request of any shape for a job, the same for the same job; some are sensitive, some want
 /// direct links.
-fn shaped(shapes: &[Pattern]) -> impl Fn(usize, &Simple) -> Request {
+pub(crate) fn shaped(shapes: &[Pattern]) -> impl Fn(usize, &Simple) -> Request {
     move |id, simple| {
         let shape = shapes[id % shapes.len()].clone();
         let request = Request::new(shape).sensitive(simple.length % 2 == 0);
@@ -173,7 +206,7 @@ fn shaped(shapes: &[Pattern]) -> impl Fn(usize, &Simple) -> Request {
     }
 }
 
-fn names() -> impl Strategy<Value = &'static str> {
+pub(crate) fn names() -> impl Strategy<Value = &'static str> {
     proptest::sample::select(vec![
         "lowest-id",
         "topo-aware",

@@ -13,6 +13,7 @@ mod first_fit;
 mod index;
 mod orders;
 mod own;
+mod slow_easy;
 mod snapshot;
 mod spread;
 mod turn;

@@ -36,9 +36,9 @@ use crate::waiting::{Position, WaitingJob, WaitingJobs};
 /// early or is cancelled, or starts on another machine than planned, every reservation moves to the
 /// earliest moment that is open to it on the machines that have more room now, in order of arrival
 /// and never to a later one, until none moves any more (compression). The whole
-/// plan is made anew, in order of arrival, when a job outlives its estimate, when a layout changes,
-/// or when another program takes or gives back devices. Only then can a job be delayed; where
-/// estimates are too short, this can happen again and again. If all estimates are right, every job
+/// plan is made anew, in order of arrival, when a layout changes, or when another program takes or
+/// gives back devices; the plan of one machine, when a job there outlives its estimate. Only then can
+/// a job be delayed; where estimates are too short, this can happen again and again. If all estimates are right, every job
 /// starts no later than the moment reserved when it came within the depth.
 ///
 /// **Estimates** are as for [`Easy`](crate::Easy).
@@ -58,7 +58,7 @@ use crate::waiting::{Position, WaitingJob, WaitingJobs};
 /// moment: each costs O(c) for c starts and ends on it. Where they are not the right ones, the policy
 /// decides on that machine, once and once more for each reservation there that must change its
 /// devices. Compression does this for every reservation, but only on machines that have more room.
-/// Planning anew does it for every reservation on every machine. An instant at which nothing starts
+/// Planning anew does it for every reservation of the machine, or of all machines. An instant at which nothing starts
 /// and all goes as expected costs O(d) for d jobs within the depth.
 pub struct Conservative {
     name: String,
@@ -173,14 +173,10 @@ impl Conservative {
     /// has changed.
     fn refresh(&mut self, now: Time, fleet: &Fleet) {
         let surprises = self.running.refresh(now, fleet);
-        for &job in &surprises.overdue {
-            self.free.is_late(job, fleet);
-        }
         self.answers.refresh(fleet);
-        let mut anew = surprises.is_any();
         // The devices that are present and not cordoned differ from those planned with.
-        if self.usable != Some(fleet.usable_changes()) {
-            anew = true;
+        let is_other = self.usable != Some(fleet.usable_changes());
+        if is_other {
             self.usable = Some(fleet.usable_changes());
             self.idle = fleet.clone();
             for (tenant, ..) in fleet.tenants() {
@@ -193,41 +189,40 @@ impl Conservative {
                 .iter_mut()
                 .for_each(|entry| entry.own.on_idle = OnIdle::Unknown);
         }
-        if anew {
-            // The old moments rest on a state or on ends that no longer hold. Compression only
-            // moves jobs to earlier moments, so it cannot repair them.
-            self.read = None;
-            self.moments.clear();
-            self.waiting
-                .iter_mut()
-                .for_each(|entry| entry.own.reserved = None);
+        let all = || fleet.machines().iter().map(Allocator::id).collect();
+        let changed = self.read.and_then(|read| fleet.changed_since(read));
+        let mut changed: BTreeSet<MachineId> = changed.map_or_else(all, Iterator::collect);
+        if std::mem::take(&mut self.ended_early) {
+            self.eased.extend(changed.iter().copied());
         }
-        let changed: BTreeSet<MachineId> =
-            match self.read.and_then(|read| fleet.changed_since(read)) {
-                Some(changed) => changed.collect(),
-                None => {
-                    self.plans
-                        .resize(fleet.machines().len(), Default::default());
-                    fleet.machines().iter().map(Allocator::id).collect()
+        // The old moments on these machines rest on a state or on ends that no longer hold.
+        // Compression only moves jobs to earlier moments, so it cannot repair them.
+        let mut anew: BTreeSet<MachineId> = BTreeSet::new();
+        if surprises.tenants || is_other {
+            anew = all();
+        }
+        for &job in &surprises.overdue {
+            self.free.is_late(job, fleet);
+            anew.extend(fleet.machines_of(job));
+        }
+        self.plans
+            .resize(fleet.machines().len(), Default::default());
+        for &id in &anew {
+            for slot in self.plans[id.0 as usize].clear() {
+                self.moments.remove(&(slot.from, slot.serial, id));
+                if let Some(entry) = self.waiting.find_mut(slot.job.id) {
+                    entry.own.reserved = None;
                 }
-            };
+            }
+        }
+        changed.extend(anew);
         for &id in &changed {
             if let Ok(machine) = fleet.machine(id) {
-                let plan = &mut self.plans[id.0 as usize];
-                if anew {
-                    plan.clear();
-                }
-                plan.look_out(FreeOutlook::of(machine, fleet, &self.running));
+                let outlook = FreeOutlook::of(machine, fleet, &self.running);
+                self.plans[id.0 as usize].look_out(outlook);
             }
         }
         self.read = Some(fleet.changes());
-        if std::mem::take(&mut self.ended_early) {
-            self.eased.extend(changed);
-        }
-        if anew {
-            // Every job is planned on every machine.
-            self.eased.clear();
-        }
     }
 
     /// Whether the queue must be gone through: a job within the depth has no reservation, or the

@@ -104,9 +104,10 @@ impl MachinePlan {
         &self.slots
     }
 
-    /// Gives up all reservations. The counts stay as they are until [`MachinePlan::look_out`] is called.
-    pub(super) fn clear(&mut self) {
-        self.slots.clear();
+    /// Gives up all reservations, and returns them. The counts stay as they are until
+    /// [`MachinePlan::look_out`] is called.
+    pub(super) fn clear(&mut self) -> Vec<PlanSlot> {
+        std::mem::take(&mut self.slots)
     }
 
     /// Takes over an outlook, and counts free devices anew: those free now, what running jobs give
