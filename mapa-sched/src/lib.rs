@@ -45,7 +45,7 @@ pub use estimate::length;
 pub use event::{Action, Assignment, AssignmentPart, Event, JobLimit, Latency, Signals, Token};
 pub use fifo::Fifo;
 pub use first_fit::{FirstFit, LinkModel, ListOrder};
-pub use fleet::{Fleet, FleetSnapshot};
+pub use fleet::{Fleet, FleetSnapshot, FleetState};
 pub use job::{Job, JobId, RunTime, TaskId, Tenant};
 pub use job_limits::{JobLimitTable, JobLimits};
 pub use named::{

@@ -11,7 +11,7 @@ use super::plan::{FreeOutlook, MachinePlan, PlanSlot};
 use super::{Policies, need, open, rejection};
 use crate::estimate::{RunningEstimates, length, length_at};
 use crate::event::Event;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, FleetState};
 use crate::job::{Job, JobId, Tenant};
 use crate::memo::Memo;
 use crate::order::Order;
@@ -78,8 +78,8 @@ pub struct Conservative {
     /// which devices can be used.
     idle: Fleet,
     usable: Option<u64>,
-    /// How many changes of the fleet the plans know.
-    read: Option<u64>,
+    /// The state of the fleet that the plans know.
+    read: Option<FleetState>,
     /// Whether a job has ended sooner than planned since the last turn.
     ended_early: bool,
     /// The machines that have more room than reservations know.
@@ -222,7 +222,7 @@ impl Conservative {
                 self.plans[id.0 as usize].look_out(outlook);
             }
         }
-        self.read = Some(fleet.changes());
+        self.read = Some(fleet.state());
     }
 
     /// Whether the queue must be gone through: a job within the depth has no reservation, or the
@@ -516,7 +516,7 @@ impl Conservative {
         plan.settle(places);
         plan.look_out(outlook);
         // The plan knows of this change.
-        self.read = Some(turn.fleet().changes());
+        self.read = Some(turn.fleet().state());
         Some(id)
     }
 }

@@ -10,7 +10,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 use mapa_core::{Allocator, LeaseId, MachineId};
 
 use crate::estimate::RunningEstimates;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, FleetState};
 use crate::job::JobId;
 use crate::time::Time;
 
@@ -24,8 +24,8 @@ pub(super) struct FreeMoments {
     machines: Vec<MachineEnds>,
     /// By number of devices.
     rankings: BTreeMap<usize, Ranking>,
-    /// How many changes of the fleet are known here.
-    read: Option<u64>,
+    /// The state of the fleet that is known here.
+    read: Option<FleetState>,
     /// The machines with jobs that run for longer than expected.
     late: BTreeSet<MachineId>,
 }
@@ -132,7 +132,7 @@ impl FreeMoments {
             }
             self.machines[id.0 as usize] = ends;
         }
-        self.read = Some(fleet.changes());
+        self.read = Some(fleet.state());
     }
 
     fn ranking(&mut self, need: usize) -> &Ranking {

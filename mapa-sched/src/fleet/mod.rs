@@ -28,6 +28,7 @@ use crate::job::{Job, JobId, TaskId, Tenant};
 pub(crate) use answer::best_of;
 use answer::{better, no_machine};
 use changes::Changes;
+pub use changes::FleetState;
 pub(crate) use hash::{hash_of, hash_of_tenant};
 use index::Index;
 use network::FleetNetwork;
@@ -45,7 +46,6 @@ pub struct Fleet {
     network: Option<FleetNetwork>,
     /// Why devices get no new tenants, for as long as there is a cause.
     withheld: BTreeMap<(MachineId, DeviceId), BTreeSet<WithheldCause>>,
-    state: FleetState,
     changes: Changes,
     /// How often it has changed which devices are present or withheld.
     usable_changes: u64,
@@ -91,26 +91,6 @@ impl TenantLeases {
     }
 }
 
-/// A hash of the states of all machines, and how often any has changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FleetState {
-    hash: u64,
-    changes: u64,
-}
-
-impl FleetState {
-    /// Adds a machine's state to the hash, or removes it: both are the same XOR.
-    fn toggle(&mut self, machine: &Allocator) {
-        let stamp = machine.stamp();
-        // The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) mixes all bits.
-        let mut z =
-            stamp.lineage ^ stamp.fingerprint.rotate_left(32) ^ u64::from(stamp.machine.0) << 16;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        self.hash ^= z ^ (z >> 31);
-    }
-}
-
 impl Fleet {
     /// Idle machines, every device whole; ids `0..` in this order.
     #[must_use]
@@ -129,15 +109,11 @@ impl Fleet {
             Allocator::with_id(MachineId(id), graph)
         };
         let machines: Vec<Allocator> = (0u32..).zip(graphs).map(machine).collect();
-        let mut fleet = Self {
+        Self {
+            changes: Changes::of(&machines),
             machines,
             ..Self::default()
-        };
-        fleet
-            .machines
-            .iter()
-            .for_each(|machine| fleet.state.toggle(machine));
-        fleet
+        }
     }
 
     /// The machines, by id.
@@ -157,7 +133,7 @@ impl Fleet {
             .ok_or_else(|| ErrorKind::UnknownMachine { id, machines }.into())
     }
 
-    /// Changes a machine. All changes go through here, so the hash of the fleet and the index stay
+    /// Changes a machine. All changes go through here, so the state of the fleet and the index stay
     /// up to date.
     fn change<T>(
         &mut self,
@@ -167,13 +143,11 @@ impl Fleet {
         let machines = self.machines.len();
         let unknown = || ErrorKind::UnknownMachine { id, machines };
         let machine = self.machines.get_mut(id.0 as usize).ok_or_else(unknown)?;
-        // Out with the old state and in with the one that follows, so the hash is right even if the
-        // change fails.
-        self.state.toggle(machine);
+        let before = machine.stamp();
         let changed = change(machine);
-        self.state.toggle(machine);
-        self.state.changes += u64::from(changed.is_ok());
-        self.changes.push(id);
+        if changed.is_ok() || machine.stamp() != before {
+            self.changes.push(machine);
+        }
         self.index
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner)
@@ -182,22 +156,17 @@ impl Fleet {
     }
 
     /// The state of all machines: equal as long as no machine has changed. O(1).
-    pub(crate) fn state(&self) -> FleetState {
-        self.state
+    #[must_use]
+    pub fn state(&self) -> FleetState {
+        self.changes.now()
     }
 
-    /// How often any machine has changed, for [`Fleet::changed_since`].
-    pub(crate) fn changes(&self) -> u64 {
-        self.changes.count()
-    }
-
-    /// The machines that have changed since there were so many [changes](Self::changes); a machine may
-    /// be listed more than once. `None` if that is too long ago: then any may have changed.
-    pub(crate) fn changed_since(
-        &self,
-        changes: u64,
-    ) -> Option<impl Iterator<Item = MachineId> + '_> {
-        self.changes.since(changes)
+    /// The machines that have changed since a [state](Self::state); a machine may be listed more than
+    /// once. `None` if that was a thousand changes ago or more, or is a state of another fleet: then
+    /// any may have changed. O(1).
+    #[must_use]
+    pub fn changed_since(&self, state: FleetState) -> Option<impl Iterator<Item = MachineId> + '_> {
+        self.changes.since(state)
     }
 
     /// How often it has changed which devices are present or withheld.
@@ -680,7 +649,6 @@ impl Clone for Fleet {
             held_by: self.held_by.clone(),
             network: self.network,
             withheld: self.withheld.clone(),
-            state: self.state,
             changes: self.changes.clone(),
             usable_changes: self.usable_changes,
             tenants_hash: self.tenants_hash,
@@ -693,7 +661,7 @@ impl Clone for Fleet {
 /// Two fleets are equal if their machines, their network and the leases of their tenants are equal.
 impl PartialEq for Fleet {
     fn eq(&self, other: &Self) -> bool {
-        // `held_by` follows from `holders`. `state` counts changes, and two fleets may reach equal
+        // `held_by` follows from `holders`. `changes` has the past, and two fleets may reach equal
         // states by different ones.
         (&self.machines, &self.holders, &self.network, &self.withheld)
             == (

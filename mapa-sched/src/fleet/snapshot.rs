@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mapa_core::{Allocator, DeviceId, HardwareGraph, LeaseId, MachineId, Snapshot};
 
+use super::changes::Changes;
 use super::network::FleetNetwork;
 use super::{Fleet, TenantLeases, WithheldCause};
 use crate::error::{Error, ErrorKind};
@@ -193,12 +194,8 @@ impl Fleet {
                 }
             }
         }
-        // The machines were replaced without `Fleet::change`, so the hash is still that of idle
-        // ones.
-        fleet.state = Default::default();
-        for machine in &fleet.machines {
-            fleet.state.toggle(machine);
-        }
+        // The machines were replaced without `Fleet::change`.
+        fleet.changes = Changes::of(&fleet.machines);
         Ok(fleet)
     }
 }

@@ -10,9 +10,9 @@
 use std::collections::BTreeMap;
 
 use mapa_core::{
-    DeviceId, DeviceSet, HardwareGraph, Pattern, Policy, Request, Stamp, Unit, View, greedy,
+    DeviceId, DeviceSet, HardwareGraph, MachineId, Pattern, Policy, Request, Unit, View, greedy,
 };
-use mapa_sched::{Fleet, Time};
+use mapa_sched::{Fleet, FleetState, Time};
 
 use crate::table::{Column, Table};
 
@@ -32,17 +32,68 @@ pub struct Fragmentation {
     rings: Vec<Request>,
     known: BTreeMap<(u64, DeviceSet), Option<f64>>,
     idle: BTreeMap<u64, Vec<Option<f64>>>,
-    /// Each server as it was seen last: an event changes one or two of many.
-    servers: Vec<SeenServer>,
+    /// What the servers have together, in the state in which they were seen last: an event changes one
+    /// or two of many.
+    seen: Option<(FleetState, Sums)>,
 }
 
-/// A server, as it was seen last.
-struct SeenServer {
-    stamp: Stamp,
+/// What a server has, or several together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
     /// The number of whole devices.
     devices: usize,
     in_use: f64,
-    fragmentation: Option<f64>,
+    /// The sum of the fragmentation of the machines that have one, and their number.
+    fragmentation: (f64, usize),
+}
+
+/// The shares of all servers, and their sums, in a binary tree: a server that changes costs a sum for
+/// each level. The sums are the same however the servers came to their present states, which running
+/// totals of floats are not.
+#[derive(Clone, Debug)]
+struct Sums {
+    /// The root at 1, the children of `i` at `2 i` and `2 i + 1`, the servers from `places` on.
+    nodes: Vec<Share>,
+    places: usize,
+}
+
+impl std::ops::Add for Share {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let ((sum, count), (more, others)) = (self.fragmentation, other.fragmentation);
+        Self {
+            devices: self.devices + other.devices,
+            in_use: self.in_use + other.in_use,
+            fragmentation: (sum + more, count + others),
+        }
+    }
+}
+
+impl Sums {
+    fn of(servers: impl ExactSizeIterator<Item = Share>) -> Self {
+        let places = servers.len().next_power_of_two();
+        let mut nodes = vec![Share::default(); places];
+        nodes.extend(servers);
+        nodes.resize(2 * places, Share::default());
+        for at in (1..places).rev() {
+            nodes[at] = nodes[2 * at] + nodes[2 * at + 1];
+        }
+        Self { nodes, places }
+    }
+
+    fn set(&mut self, server: usize, share: Share) {
+        let mut at = self.places + server;
+        self.nodes[at] = share;
+        while at > 1 {
+            at /= 2;
+            self.nodes[at] = self.nodes[2 * at] + self.nodes[2 * at + 1];
+        }
+    }
+
+    fn total(&self) -> Share {
+        self.nodes[1]
+    }
 }
 
 impl Default for Fragmentation {
@@ -64,7 +115,7 @@ impl Fragmentation {
             rings,
             known: BTreeMap::new(),
             idle: BTreeMap::new(),
-            servers: Vec::new(),
+            seen: None,
         }
     }
 
@@ -102,43 +153,46 @@ impl Fragmentation {
     /// The mean fragmentation of the machines of a fleet, without those that have none.
     ///
     /// # Complexity
-    /// As [`Fragmentation::of`] for each machine whose state has changed since the last call; O(1) for every
-    /// other machine.
+    /// As [`Fragmentation::of`] for each machine that has changed since the last call, and O(log m) for m
+    /// machines; O(1) if none has.
     #[must_use]
     pub fn of_fleet(&mut self, fleet: &Fleet) -> Option<f64> {
-        self.look_at(fleet);
-        let machines = || {
-            self.servers
-                .iter()
-                .filter_map(|server| server.fragmentation)
-        };
-        let count = machines().count();
-        (count > 0).then(|| machines().sum::<f64>() / count as f64)
+        let (sum, count) = self.look_at(fleet).fragmentation;
+        (count > 0).then(|| sum / count as f64)
     }
 
-    /// Looks at the machines whose state has changed.
-    fn look_at(&mut self, fleet: &Fleet) {
-        let mut servers = std::mem::take(&mut self.servers);
-        let mut count = 0;
-        for (at, view) in fleet.views().enumerate() {
-            count += 1;
-            let stamp = view.stamp();
-            if servers.get(at).is_some_and(|server| server.stamp == stamp) {
-                continue;
+    /// What the machines have together: looks at those that have changed.
+    fn look_at(&mut self, fleet: &Fleet) -> Share {
+        let changed = |(then, sums): (FleetState, Sums)| {
+            let changed: Vec<MachineId> = fleet.changed_since(then)?.collect();
+            Some((changed, sums))
+        };
+        let sums = match self.seen.take().and_then(changed) {
+            Some((changed, mut sums)) => {
+                for machine in changed {
+                    if let Ok(server) = fleet.machine(machine) {
+                        sums.set(machine.0 as usize, self.share(server.view()));
+                    }
+                }
+                sums
             }
-            let server = SeenServer {
-                stamp,
-                devices: view.graph().wholes().len(),
-                in_use: in_use(view),
-                fragmentation: self.of(view.graph(), view.free()),
-            };
-            match servers.get_mut(at) {
-                Some(old) => *old = server,
-                None => servers.push(server),
+            None => {
+                let servers = fleet.machines().iter();
+                Sums::of(servers.map(|server| self.share(server.view())))
             }
+        };
+        let total = sums.total();
+        self.seen = Some((fleet.state(), sums));
+        total
+    }
+
+    fn share(&mut self, view: View<'_>) -> Share {
+        let fragmentation = self.of(view.graph(), view.free());
+        Share {
+            devices: view.graph().wholes().len(),
+            in_use: in_use(view),
+            fragmentation: fragmentation.map_or((0.0, 0), |share| (share, 1)),
         }
-        servers.truncate(count);
-        self.servers = servers;
     }
 }
 
@@ -226,15 +280,14 @@ impl OverTime {
     /// Adds a point. Of several points at one moment the last replaces the others: it is the state
     /// that lasts.
     pub fn observe(&mut self, now: Time, fleet: &Fleet, fragmentation: &mut Fragmentation) {
-        let mean = fragmentation.of_fleet(fleet);
-        let servers = &fragmentation.servers;
-        let devices: usize = servers.iter().map(|server| server.devices).sum();
-        let in_use: f64 = servers.iter().map(|server| server.in_use).sum();
+        let Share {
+            devices, in_use, ..
+        } = fragmentation.look_at(fleet);
         let point = Point {
             at: now,
             // The sum of no floats is -0, which would be written with its sign.
             utilisation: (in_use + 0.0) / devices as f64,
-            fragmentation: mean,
+            fragmentation: fragmentation.of_fleet(fleet),
         };
         self.points.pop_if(|last| last.at == now);
         self.points.push(point);
