@@ -95,6 +95,8 @@ pub struct FirstFit {
     name: String,
     order: ListOrder,
     links: LinkSlowdowns,
+    /// How many devices the fleet has; none before the first turn.
+    devices: Option<f64>,
     policy: Option<Box<dyn Policy>>,
     max_slowdown: f64,
     /// Seconds; `None` for [`Self::PATIENCE`] and [`Self::PACE`].
@@ -120,6 +122,9 @@ pub struct FirstFit {
 struct ListedJob {
     /// Apart, as waiters move within the list.
     job: Box<Job>,
+    /// How many devices it needs, and when it arrived: at hand, since every turn sorts by them.
+    devices: usize,
+    arrived: Time,
     /// How many jobs arrived before it.
     serial: u64,
     class: usize,
@@ -134,12 +139,8 @@ struct ListedJob {
 }
 
 impl ListedJob {
-    fn devices(&self) -> usize {
-        self.job.request.pattern.len()
-    }
-
     fn area(&self) -> f64 {
-        self.devices() as f64 * self.ideal
+        self.devices as f64 * self.ideal
     }
 
     fn is_overdue(&self) -> bool {
@@ -178,6 +179,7 @@ impl FirstFit {
             overtaking: None,
             ideals: (0.0, 0.0),
             arrived: Vec::new(),
+            devices: None,
             waiting: Vec::new(),
             there: HashSet::default(),
             serial: 0,
@@ -276,6 +278,8 @@ impl FirstFit {
                 self.ideals.1 += 1.0;
             }
             self.waiting.push(ListedJob {
+                devices: job.request.pattern.len(),
+                arrived: job.arrived,
                 ideal,
                 job: Box::new(job),
                 serial: self.serial,
@@ -363,8 +367,8 @@ impl FirstFit {
             ..own
         };
         for waiter in &mut self.waiting {
-            let weight = ageing.weight(now.since(waiter.job.arrived).as_secs_f64());
-            waiter.rank = self.order.rank(waiter.devices(), waiter.ideal, weight);
+            let weight = ageing.weight(now.since(waiter.arrived).as_secs_f64());
+            waiter.rank = self.order.rank(waiter.devices, waiter.ideal, weight);
         }
         self.waiting
             .sort_by(|a, b| a.rank.compare(&b.rank).then(a.serial.cmp(&b.serial)));
@@ -374,20 +378,16 @@ impl FirstFit {
     fn try_one(&mut self, at: usize, overdue: bool, turn: &mut Turn<'_>) -> StartOutcome {
         let waiter = &self.waiting[at];
         let class = &mut self.classes[waiter.class];
-        let bound = if overdue {
+        // A refusal without a threshold is one with it, too, but not the other way round. This comes
+        // first, as it does not look at the job: most of those that wait are refused here.
+        if class.refused && !overdue {
+            return StartOutcome::Waits;
+        }
+        let bound = if overdue || !is_sensitive(&waiter.job) {
             f64::INFINITY
         } else {
             self.max_slowdown
         };
-        let bound = if is_sensitive(&waiter.job) {
-            bound
-        } else {
-            f64::INFINITY
-        };
-        // A refusal without a threshold is one with it, too, but not the other way round.
-        if class.refused && !overdue {
-            return StartOutcome::Waits;
-        }
         let mut chosen = decide(&mut self.links, self.policy.as_deref(), waiter, class, turn);
         // The policy's set is too slow. A faster one may be free that the policy likes less.
         if self.policy.is_some()
@@ -555,7 +555,7 @@ fn area(links: &LinkSlowdowns, waiter: &ListedJob, decision: &Decision, fleet: &
     };
     let length = length_at(&waiter.job, machine.graph(), decision.placement());
     let slowdown = links.slowdown(&waiter.job, machine.graph(), decision);
-    waiter.devices() as f64 * length.as_secs_f64() * slowdown
+    waiter.devices as f64 * length.as_secs_f64() * slowdown
 }
 
 impl Default for FirstFit {
@@ -606,10 +606,11 @@ impl Scheduler for FirstFit {
             return;
         }
         self.links.learn(turn.fleet());
-        let devices = turn.fleet().machines().iter();
-        let devices = devices
-            .map(|device| device.graph().wholes().len())
-            .sum::<usize>() as f64;
+        let devices = *self.devices.get_or_insert_with(|| {
+            let machines = turn.fleet().machines().iter();
+            let wholes = machines.map(|machine| machine.graph().wholes().len());
+            wholes.sum::<usize>() as f64
+        });
         self.admit(devices);
         self.sort(now, devices);
         self.refresh(turn.fleet());
