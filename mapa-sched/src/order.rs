@@ -69,6 +69,22 @@ impl Order {
             Self::By(compare) => compare(a, b),
         }
     }
+
+    /// A number by which jobs are in this order: the lesser goes first. `None` for a function, which only
+    /// compares.
+    pub(crate) fn key(&self, job: &Job) -> Option<u128> {
+        match self {
+            Self::Arrival => Some(0),
+            Self::ShortestFirst => {
+                let (is_unknown, length) = known_length(job);
+                Some(u128::from(is_unknown) << 127 | length.as_nanos())
+            }
+            Self::SmallestFirst => Some(job.request.pattern.len() as u128),
+            // The difference is not below 0 and not above 2^64.
+            Self::Priority => Some((i128::from(i64::MAX) - i128::from(job.priority)) as u128),
+            Self::By(_) => None,
+        }
+    }
 }
 
 /// Sorts jobs by length, those of unknown length last.
