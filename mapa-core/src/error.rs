@@ -1,6 +1,6 @@
 //! The error type, and the message of each error.
 
-use crate::ids::{DeviceId, LeaseId, LinkClass, MAX_DEVICES};
+use crate::ids::{DeviceId, LeaseId, LinkClass, MAX_DEVICES, MAX_VERTICES};
 
 /// Why an input was rejected. The message says what is wrong, where, and what was expected.
 ///
@@ -60,7 +60,7 @@ pub(crate) enum ErrorKind {
     #[error("a machine has at most {MAX_DEVICES} devices, this one has at least {0}")]
     TooManyDevices(usize),
     #[error(
-        "{0} devices and instances of them could exist: expected at most {MAX_DEVICES} in one machine"
+        "{0} devices and instances of them could exist: expected at most {MAX_VERTICES} in one machine"
     )]
     TooManyVertices(usize),
     #[error("the machine has no devices")]

@@ -4,9 +4,14 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The most devices of one machine, the MIG instances that could exist on them included. The dense
-/// tables grow with the square of the number of whole devices (48 MiB at the limit).
+/// The most devices of one machine. The dense tables grow with the square of their number (48 MiB at
+/// the limit).
 pub const MAX_DEVICES: usize = 1024;
+
+/// The most vertices of one machine: its devices, the MIG instances that could exist on them, and parts
+/// of the host. Each vertex has two sets of others, so sets grow with the square of their number (some
+/// 50 MiB at the limit).
+pub const MAX_VERTICES: usize = 16 * MAX_DEVICES;
 
 /// A machine of a fleet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -33,7 +33,9 @@ mod view;
 pub use allocator::{Allocator, Lease, Snapshot, WhatIf};
 pub use error::Error;
 pub use graph::Graph;
-pub use ids::{DeviceId, LeaseId, LinkClass, MAX_DEVICES, MachineId, PolicyId, PortId};
+pub use ids::{
+    DeviceId, LeaseId, LinkClass, MAX_DEVICES, MAX_VERTICES, MachineId, PolicyId, PortId,
+};
 pub use matching::{
     GraphMatcher, GraphMatches, GraphSearch, Leaf, Limits, LinkTest, MatchConfig, Matcher, Matches,
     Outcome, Placement, Search, SearchStats, ShareTest, StopReason, Verifier, Violation,

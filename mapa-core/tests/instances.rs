@@ -8,8 +8,8 @@ use mapa_core::mig::{Layout, Model, Profile, Size};
 use mapa_core::testing::{cut_machines, demanding_patterns, oracle};
 use mapa_core::{
     Allocator, BuiltIn, Candidate, Criterion, Decision, Demand, DeviceId, DeviceInfo, DeviceSet,
-    Fabric, FabricNode, HardwareGraph, Limits, LinkClass, NodeKind, Objective, Pattern, Policy,
-    Reason, Refusal, Request, Rules, Unit, View, aggregate_gbps,
+    Fabric, FabricNode, HardwareGraph, Limits, LinkClass, MAX_VERTICES, NodeKind, Objective,
+    Pattern, Policy, Reason, Refusal, Request, Rules, Unit, View, aggregate_gbps,
     criteria::{least, lowest_ids, max, min, most},
     fewest_warps, lowest_id, preserved_gbps,
 };
@@ -301,6 +301,66 @@ fn a_numa_node_that_is_only_named_is_a_vertex_too() {
         (class(2, "numa0"), class(2, "numa1")),
         (LinkClass::Sys, LinkClass::Phb)
     );
+}
+
+#[test]
+fn a_machine_has_as_many_instances_as_its_sets_may_have_members() {
+    let profile = |name: &str| Profile {
+        name: name.into(),
+        size: Size::new(1, 1),
+        memory_bytes: 1 << 30,
+        starts: (0..8).collect(),
+        max_instances: 8,
+    };
+    let table = vec![profile("1g"), profile("1g+me")];
+    let model = Arc::new(Model::new("eighths", Size::new(8, 8), table).unwrap());
+    let machine = |devices: usize| {
+        let mut fabric = Fabric::new();
+        for i in 0..devices {
+            let info = DeviceInfo {
+                mig: Some(model.clone()),
+                ..DeviceInfo::default()
+            };
+            let kind = NodeKind::Device(info);
+            let name = format!("GPU{i}");
+            fabric.add(FabricNode { name, kind }).unwrap();
+        }
+        fabric.lower()
+    };
+    assert_eq!(machine(70).unwrap().len(), 70 * 17);
+    assert_eq!(
+        machine(1000).unwrap_err().to_string(),
+        format!(
+            "17000 devices and instances of them could exist: expected at most {MAX_VERTICES} in one machine"
+        )
+    );
+}
+
+proptest! {
+    #![proptest_config(mapa_core::testing::cases(60))]
+
+    #[test]
+    fn sets_of_neighbours_and_overlaps_are_those_of_every_pair(graph in cut_machines(1..=5)) {
+        let ids = || (0..graph.len() as u32).map(DeviceId);
+        for a in ids() {
+            let joined: DeviceSet = ids().filter(|&b| graph.link(a, b).exists()).collect();
+            prop_assert_eq!(graph.neighbours(a), &joined);
+            let (x, whole) = (graph.device(a), graph.device(a).parent);
+            let apart = |b: &DeviceId| {
+                let y = graph.device(*b);
+                match (x.unit, y.unit) {
+                    (Unit::Slice(x), Unit::Slice(other)) => {
+                        y.parent == whole && a != *b && graph.model(whole).unwrap().exclude(x, other)
+                    }
+                    (Unit::Slice(_), Unit::Whole) => *b == whole,
+                    (Unit::Whole, Unit::Slice(_)) => y.parent == a,
+                    _ => false,
+                }
+            };
+            let apart: DeviceSet = ids().filter(apart).collect();
+            prop_assert_eq!(graph.overlap(a), &apart);
+        }
+    }
 }
 
 #[test]

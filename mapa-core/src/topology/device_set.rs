@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::ids::DeviceId;
 #[cfg(feature = "serde")]
-use crate::ids::MAX_DEVICES;
+use crate::ids::MAX_VERTICES;
 
 /// The bits of a word. Words are those of the machine: where they have 32 bits, as in WebAssembly, bitvec knows
 /// none of 64.
@@ -315,10 +315,10 @@ impl schemars::JsonSchema for DeviceSet {
 impl<'de> serde::Deserialize<'de> for DeviceSet {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let ids = Vec::<DeviceId>::deserialize(deserializer)?;
-        match ids.iter().find(|id| id.index() >= MAX_DEVICES) {
+        match ids.iter().find(|id| id.index() >= MAX_VERTICES) {
             Some(id) => Err(serde::de::Error::custom(format_args!(
-                "device {id} is out of range: a machine has at most {} devices",
-                MAX_DEVICES
+                "device {id} is out of range: a machine has at most {} devices and instances of them",
+                MAX_VERTICES
             ))),
             None => Ok(ids.into_iter().collect()),
         }

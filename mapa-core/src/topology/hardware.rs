@@ -12,7 +12,7 @@ use super::host_links::HostLinks;
 use super::host_tree::Region;
 use super::link::{Link, Pair};
 use super::memo::TableMemo;
-use super::vertices::{Anchors, by_product, overlaps, twins};
+use super::vertices::{Anchors, by_product, neighbours, overlaps, twins};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, LinkClass, PortId};
 use crate::mig;
@@ -119,8 +119,8 @@ impl HardwareGraph {
             anchor_of,
             anchors: n,
             within,
+            overlaps: overlaps(&devices, &models, &parts),
             parts,
-            overlaps: overlaps(&devices, &models),
             neighbours: Vec::new(),
             products: by_product(
                 (0..).zip(
@@ -144,10 +144,7 @@ impl HardwareGraph {
             fabric,
             memo: Arc::default(),
         };
-        let ids = || (0..graph.len() as u32).map(DeviceId);
-        graph.neighbours = ids()
-            .map(|a| ids().filter(|&b| graph.link(a, b).exists()).collect())
-            .collect();
+        graph.neighbours = neighbours(graph.len(), &graph.parts, |a, b| graph.link(a, b).exists());
         graph.twins = twins(
             &graph.devices,
             &graph.models,

@@ -32,8 +32,8 @@ impl Fabric {
     ///
     /// # Errors
     /// A machine without devices; more than 255 direct links between two devices; a device that
-    /// names another NUMA node than the one above it; more than [`MAX_DEVICES`](crate::MAX_DEVICES)
-    /// devices and instances.
+    /// names another NUMA node than the one above it; more than [`MAX_VERTICES`](crate::MAX_VERTICES)
+    /// devices, instances and parts of the host.
     pub fn lower(self) -> Result<HardwareGraph, Error> {
         self.lower_anchors(false)
     }

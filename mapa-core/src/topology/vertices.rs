@@ -14,7 +14,7 @@ use super::DeviceSet;
 use super::device::{Device, Unit};
 use super::link::{Link, Pair};
 use crate::error::{Error, ErrorKind};
-use crate::ids::{DeviceId, LinkClass, MAX_DEVICES};
+use crate::ids::{DeviceId, LinkClass, MAX_VERTICES};
 use crate::mig;
 
 /// The kind of component to which a hop leads.
@@ -164,7 +164,7 @@ impl Anchors {
             devices.push(anchor.device.clone());
             anchor_of.push(i as u32);
         }
-        if devices.len() > MAX_DEVICES {
+        if devices.len() > MAX_VERTICES {
             return Err(ErrorKind::TooManyVertices(devices.len()).into());
         }
         // Instances know their parent already. Every other vertex is its own parent, by the id that
@@ -185,25 +185,76 @@ fn in_order(model: &mig::Model) -> Vec<mig::Instance> {
 }
 
 /// For each vertex, the others that cannot exist beside it; no entries at all if no device can be
-/// partitioned.
-pub(super) fn overlaps(devices: &[Device], models: &[Option<Arc<mig::Model>>]) -> Vec<DeviceSet> {
+/// partitioned. `parts` has, by whole device, the device and its instances: only these exclude each other.
+pub(super) fn overlaps(
+    devices: &[Device],
+    models: &[Option<Arc<mig::Model>>],
+    parts: &[DeviceSet],
+) -> Vec<DeviceSet> {
     if models.iter().all(Option::is_none) {
         return Vec::new();
     }
-    let ids = |range: std::ops::Range<usize>| range.map(|id| DeviceId(id as u32));
-    let apart = |a: DeviceId, b: DeviceId| {
-        let (x, y) = (&devices[a.index()], &devices[b.index()]);
-        match (x.unit, y.unit) {
-            _ if a == b || x.parent != y.parent => false,
-            (Unit::Slice(x_cut), Unit::Slice(y_cut)) => models[x.parent.index()]
-                .as_ref()
-                .is_some_and(|model| model.exclude(x_cut, y_cut)),
-            _ => true,
+    let mut overlaps = vec![DeviceSet::new(); devices.len()];
+    for (model, vertices) in models.iter().zip(parts) {
+        let Some(model) = model else { continue };
+        let apart =
+            |a: DeviceId, b: DeviceId| match (devices[a.index()].unit, devices[b.index()].unit) {
+                _ if a == b => false,
+                (Unit::Slice(a), Unit::Slice(b)) => model.exclude(a, b),
+                _ => true,
+            };
+        for a in vertices.iter() {
+            overlaps[a.index()] = vertices.iter().filter(|&b| apart(a, b)).collect();
         }
-    };
-    ids(0..devices.len())
-        .map(|a| ids(0..devices.len()).filter(|&b| apart(a, b)).collect())
-        .collect()
+    }
+    overlaps
+}
+
+/// For each vertex, those to which it has any connection. `parts` has, by whole device, the device and
+/// its instances; vertices after those of devices are parts of the host.
+///
+/// # Complexity
+/// O(a V + V²/64) for V vertices on a anchors: all instances of a device have the same links to vertices
+/// of other anchors, so those are looked up once for all of them.
+pub(super) fn neighbours(
+    vertices: usize,
+    parts: &[DeviceSet],
+    are_joined: impl Fn(DeviceId, DeviceId) -> bool,
+) -> Vec<DeviceSet> {
+    // What has the same links: a device, all of its instances, a part of the host; with its anchor.
+    let mut groups: Vec<(usize, DeviceSet)> = Vec::new();
+    let mut others = DeviceSet::first_n(vertices);
+    for (anchor, own) in parts.iter().enumerate() {
+        let whole = DeviceSet::from([anchor as u32]);
+        let instances = own - &whole;
+        groups.push((anchor, whole));
+        if !instances.is_empty() {
+            groups.push((anchor, instances));
+        }
+        others = &others - own;
+    }
+    for (at, id) in others.iter().enumerate() {
+        groups.push((parts.len() + at, [id].into_iter().collect()));
+    }
+    let mut neighbours = vec![DeviceSet::new(); vertices];
+    for (anchor, members) in &groups {
+        let Some(first) = members.first() else {
+            continue;
+        };
+        let mut far = DeviceSet::new();
+        for (other_anchor, other) in &groups {
+            if other_anchor != anchor && other.first().is_some_and(|other| are_joined(first, other))
+            {
+                far.extend(other.iter());
+            }
+        }
+        for id in members.iter() {
+            let own = parts.get(*anchor).unwrap_or(members);
+            let near: DeviceSet = own.iter().filter(|&other| are_joined(id, other)).collect();
+            neighbours[id.index()] = &far | &near;
+        }
+    }
+    neighbours
 }
 
 /// For each vertex, its lowest twin: the lowest vertex that differs from it only in its id. Twins
@@ -219,6 +270,8 @@ pub(super) fn twins(
     facts_alike: impl Fn(usize, usize) -> bool,
 ) -> Vec<DeviceId> {
     let wholes = models.len();
+    let is_slice = |&c: &usize| matches!(devices[c].unit, Unit::Slice(_));
+    let anchors: Vec<usize> = (0..devices.len()).filter(|c| !is_slice(c)).collect();
     let alike = |a: usize, b: usize| {
         let (x, y) = (&devices[a], &devices[b]);
         (x.memory_bytes, x.numa, x.port, x.switch_port)
@@ -227,9 +280,10 @@ pub(super) fn twins(
             && x.nics == y.nics
             && models[a] == models[b]
             && facts_alike(a, b)
-            && (0..devices.len())
-                .filter(|&c| !matches!(devices[c].unit, Unit::Slice(_)) && c != a && c != b)
-                .all(|c| pair(a, c) == pair(b, c))
+            && anchors
+                .iter()
+                .filter(|&&c| c != a && c != b)
+                .all(|&c| pair(a, c) == pair(b, c))
     };
     let mut lowest: Vec<usize> = Vec::new();
     let mut twins = Vec::with_capacity(devices.len());
