@@ -2,9 +2,13 @@
 //! departure needs.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group};
 use mapa_core::mig::{Model, ProfileId};
+use mapa_core::{
+    Allocator, Demand, DeviceId, Pattern, Policy, Request, distributed, packed, preserve,
+};
 use mapa_topologies::mig::{Gpu, Offer, named};
 
 fn gpu(name: &str) -> Gpu {
@@ -94,4 +98,38 @@ fn questions(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, tables, questions);
+/// Sixteen servers of eight devices, each partitioned into seven instances: 896 to choose from.
+fn decisions(c: &mut Criterion) {
+    let machine = mapa_topologies::named("fleet:16xdgx-a100")
+        .and_then(|machine| machine.with_mig("a100-40gb"))
+        .expect("it is in the catalogue");
+    let mut allocator = Allocator::new(Arc::new(machine.graph().expect("it is small enough")));
+    let model = allocator.graph().model(DeviceId(0)).cloned();
+    let model = model.expect("it can be partitioned");
+    let [one] = find(&model, ["1g"]);
+    let layout = model.fit(&[one; 7]).expect("seven fit");
+    for whole in allocator.graph().wholes().iter() {
+        allocator.layout_is(whole, &layout).expect("it is idle");
+    }
+    let ring = Pattern::ring(8).each(Demand::slice(model.profiles()[usize::from(one.0)].size));
+    let request = Request::new(ring).sensitive(false);
+    let mut group = c.benchmark_group("8 x 1g of 896 instances");
+    let policies: [(&dyn Policy, usize); 3] =
+        [(&preserve(), 2), (&packed(), 2), (&distributed(), 8)];
+    for (policy, devices) in policies {
+        group.bench_function(policy.name(), |b| {
+            b.iter(|| {
+                let decision = policy.decide(black_box(&request), &allocator.view());
+                let decision = decision.expect("there is room");
+                assert!(decision.search().complete());
+                let parent = |&id: &DeviceId| allocator.graph().device(id).parent;
+                let used: std::collections::BTreeSet<DeviceId> =
+                    decision.placement().iter().map(parent).collect();
+                assert_eq!(used.len(), devices);
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, tables, questions, decisions);

@@ -10,9 +10,11 @@
 //! far an answer may be from the best.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use mapa_core::{
-    DeviceSet, HardwareGraph, Pattern, Policy, Request, auto, max_bandwidth, preserve,
+    Allocator, Demand, DeviceSet, HardwareGraph, Pattern, Policy, Request, auto, distributed,
+    max_bandwidth, packed, preserve,
 };
 use mapa_topologies::named;
 use rustix::time::{ClockId, clock_gettime};
@@ -50,6 +52,24 @@ fn shown(seconds: f64) -> String {
         s if s < 1.0 => format!("{:.2} ms", s * 1e3),
         s => format!("{s:.2} s"),
     }
+}
+
+/// Servers with eight A100, each partitioned into seven instances of one slice, and one such slice.
+fn cut_servers(servers: usize) -> (Allocator, Demand) {
+    let machine = named(&format!("fleet:{servers}xdgx-a100"))
+        .and_then(|machine| machine.with_mig("a100-40gb"))
+        .expect("it is in the catalogue");
+    let mut allocator = Allocator::new(Arc::new(machine.graph().expect("it is small enough")));
+    let wholes = allocator.graph().wholes();
+    let model = allocator.graph().model(mapa_core::DeviceId(0)).cloned();
+    let model = model.expect("it can be partitioned");
+    let one = model.find("1g").expect("it is offered");
+    let layout = model.fit(&[one; 7]).expect("seven fit");
+    for whole in wholes.iter() {
+        allocator.layout_is(whole, &layout).expect("it is idle");
+    }
+    let size = model.profiles()[usize::from(one.0)].size;
+    (allocator, Demand::slice(size))
 }
 
 struct Table {
@@ -157,6 +177,57 @@ impl Table {
         });
     }
 
+    /// One decision for instances of partitioned devices, again and again; `links` is what AggBW must be.
+    fn instances(
+        &self,
+        name: &str,
+        policy: &dyn Policy,
+        servers: usize,
+        request: impl Fn(Pattern) -> Request,
+        links: f64,
+        goal: f64,
+    ) {
+        let work = format!("{name}: {servers} DGX A100, 8 x 1g");
+        self.row(&work, goal, || {
+            let (allocator, demand) = cut_servers(servers);
+            let request = request(Pattern::ring(8).each(demand));
+            let first = policy.decide(&request, &allocator.view());
+            let first = first.expect("it is idle");
+            assert!(first.search().complete(), "{work}");
+            let pattern = &request.pattern;
+            let candidate = mapa_core::Candidate {
+                view: allocator.view(),
+                pattern,
+                placement: first.placement(),
+            };
+            assert_eq!(
+                mapa_core::aggregate_gbps().score(&candidate),
+                links,
+                "{work}"
+            );
+            least(|| {
+                let again = policy
+                    .decide(black_box(&request), &allocator.view())
+                    .expect("as before");
+                assert_eq!(again.placement(), first.placement());
+            })
+        });
+    }
+
+    /// Building the graph of partitioned servers.
+    fn graph_of_instances(&self, servers: usize, goal: f64) {
+        self.row(
+            &format!("graph: {servers} DGX A100 with instances"),
+            goal,
+            || {
+                let machine = named(&format!("fleet:{servers}xdgx-a100"))
+                    .and_then(|machine| machine.with_mig("a100-40gb"))
+                    .expect("it is in the catalogue");
+                least(|| drop(black_box(machine.graph().expect("it is small enough"))))
+            },
+        );
+    }
+
     /// Jobs that come and go at random: the mean and the longest of all decisions.
     fn history(&self, machine: &str, mean_goal: f64, worst_goal: f64) {
         let work = format!("auto, random history: {machine}");
@@ -251,6 +322,19 @@ fn main() {
         table.proven("Eq. 3", &left, machine, &request, most, goal);
     }
     let (bandwidth, default) = (max_bandwidth(), auto());
+    for servers in [2, 16, 128] {
+        let goal = if servers > 16 { 10.0 * MS } else { MS };
+        let (plain, spared) = (Request::new, |pattern| {
+            Request::new(pattern).sensitive(false)
+        });
+        // All instances of a server are joined by 12 GB/s, those of two servers by 25.
+        table.instances("preserve", &left, servers, plain, 96.0, goal);
+        table.instances("preserve, insensitive", &left, servers, spared, 200.0, goal);
+        table.instances("auto", &default, servers, plain, 96.0, goal);
+        table.instances("packed", &packed(), servers, plain, 96.0, goal);
+        table.instances("distributed", &distributed(), servers, plain, 96.0, goal);
+        table.graph_of_instances(servers, 100.0 * goal);
+    }
     for machine in ["torus:8x8", "torus:4x6", "fleet:4xdgx-1v"] {
         let request = Request::new(Pattern::ring(8));
         table.proven(

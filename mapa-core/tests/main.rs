@@ -6,6 +6,7 @@ mod answers;
 mod collectives;
 mod common;
 mod conversions;
+mod counts;
 mod fabric;
 mod foresight;
 mod graphs;

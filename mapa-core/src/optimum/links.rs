@@ -21,7 +21,20 @@ pub(super) struct LinkKinds {
 impl LinkKinds {
     /// Sorts the links of all pairs of devices into kinds.
     pub(super) fn new(problem: &Problem<'_, '_>, devices: &[DeviceId]) -> Self {
-        let Problem { request, view, .. } = *problem;
+        let graph = problem.view.graph();
+        Self::among(problem, devices.len(), |a, b| {
+            (a != b).then(|| graph.link(devices[a], devices[b]))
+        })
+    }
+
+    /// Sorts the links of all pairs of `n` things into kinds, where `link` gives that of a lower and a
+    /// higher one, or of one with itself; `None` where no edge can be.
+    pub(super) fn among(
+        problem: &Problem<'_, '_>,
+        n: usize,
+        link: impl Fn(usize, usize) -> Option<Link>,
+    ) -> Self {
+        let request = problem.request;
         let edges = request.pattern.edges();
         let mut traffics: Few<f64> = edges.iter().map(|edge| edge.traffic).collect();
         traffics.sort_unstable_by(f64::total_cmp);
@@ -35,11 +48,10 @@ impl LinkKinds {
         // By kind, what the objectives see of it, and one of its links.
         let mut looks: Few<Few<u64>> = Few::new();
         let mut samples: Few<Link> = Few::new();
-        let n = devices.len();
         let mut kinds = vec![None; n * n];
-        for (b, &second) in devices.iter().enumerate() {
-            for (a, &first) in devices[..b].iter().enumerate() {
-                let link = view.graph().link(first, second);
+        for b in 0..n {
+            for a in 0..=b {
+                let Some(link) = link(a, b) else { continue };
                 if let Some((_, kind)) = known.iter().find(|(other, _)| *other == link) {
                     kinds[a * n + b] = *kind;
                     continue;

@@ -5,6 +5,7 @@
 //! returns the whole answer or passes the problem on. Their answers agree, ties included, with one
 //! exception: `by_islands` finds the lowest ids, but not always the smallest rank order on them.
 //!
+//! - `by_counts`: instances of partitioned devices, if the number of them on each device decides.
 //! - `by_component`: one component of directly linked devices at a time, if a criterion bounds what
 //!   placements over several components can reach.
 //! - `by_table`: up to sixteen devices, from tables of reachable counts.
@@ -20,6 +21,7 @@
 
 mod bound;
 mod by_component;
+mod by_counts;
 mod by_degree;
 mod by_islands;
 mod by_loss;

@@ -1,6 +1,7 @@
 //! Chooses the algorithm that finds the optimum: tries each in turn, from the cheapest.
 
 use super::by_component::within_components;
+use super::by_counts::best_by_counts;
 use super::by_islands::ByIslands;
 use super::by_table::ByTable;
 use super::problem::{AlgorithmResult, Problem, RankedAnswer};
@@ -26,6 +27,9 @@ impl Problem<'_, '_> {
     /// At most as many nodes as [`Problem::limits`] has. If a table ranks all sets, O(1) once it is
     /// made for the machine; see the modules of the algorithms for the rest.
     pub(crate) fn best(&self) -> RankedAnswer {
+        if let Some(answer) = best_by_counts(self) {
+            return answer;
+        }
         within_components(self, |component| component.best())
             .or_else(self, |rest| rest.best_of_all())
     }

@@ -12,7 +12,7 @@
 //! (`paths`). Stars and all-to-all need no table (`closed`). Every other pattern is placed rank by
 //! rank, and a state keeps only the devices of ranks that still have neighbours to be placed
 //! (`frontier`). Rings and chains over larger machines that consist of islands have a table of
-//! their own (`islands`).
+//! their own (`islands`), and where the devices of each island are alike, no table is needed (`spread`).
 
 mod closed;
 mod counts;
@@ -23,6 +23,7 @@ mod islands;
 mod kinds;
 mod of_pattern;
 mod paths;
+mod spread;
 mod subsets;
 
 use std::sync::OnceLock;
@@ -31,6 +32,7 @@ pub(crate) use counts::{IslandEdges, KindCounts};
 pub(crate) use family::Family;
 pub(crate) use islands::{Archipelago, Closing, Covers, Island, MOST_RANKS, islands};
 pub(crate) use kinds::{KINDS, PairKinds};
+pub(crate) use spread::Spread;
 pub(crate) use subsets::{MOST, Mask, SubsetMap, choose, earliness, members, of_size, place};
 
 use self::frontier::Frontier;

@@ -1,6 +1,7 @@
 //! Objectives: named numbers per placement, classified by what they depend on.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -167,6 +168,9 @@ pub struct Objective<'a> {
     bounds_of: Option<Direction>,
     /// The pairs of whole devices whose values the objective adds up, if it is such a sum.
     pair_sum: Option<Arc<PairSum<'a>>>,
+    /// The values of whole devices by their number of ranks that the objective adds up, if it is such a
+    /// sum.
+    whole_sum: Option<Arc<WholeSum<'a>>>,
     /// The domain of a model; none for an objective that is no model.
     domain: Option<DomainTest<'a>>,
 }
@@ -187,6 +191,9 @@ pub(crate) enum PairsOf {
     /// The pairs of the devices that stay free.
     Left,
 }
+
+/// The value of a whole device on which so many ranks are placed, at least one.
+pub(crate) type WholeSum<'a> = dyn Fn(&View<'_>, DeviceId, u32) -> f64 + Send + Sync + 'a;
 
 type DomainTest<'a> = Arc<dyn Fn(&Candidate<'_>) -> bool + Send + Sync + 'a>;
 
@@ -263,6 +270,7 @@ impl<'a> Objective<'a> {
             best_order: None,
             bounds_of: None,
             pair_sum: None,
+            whole_sum: None,
             domain: None,
         }
     }
@@ -356,6 +364,37 @@ impl<'a> Objective<'a> {
     /// The sum over pairs of devices that the objective is, if it is one.
     pub(crate) fn pair_sum(&self) -> Option<&PairSum<'a>> {
         self.pair_sum.as_deref()
+    }
+
+    /// An objective that is a sum over the whole devices that the placement uses, or parts of which it
+    /// uses: `f` of the state before, the device, and the number of ranks there.
+    pub(crate) fn whole_devices(
+        name: impl Into<Cow<'static, str>>,
+        f: impl Fn(&View<'_>, DeviceId, u32) -> f64 + Send + Sync + 'a,
+    ) -> Self {
+        let f: Arc<WholeSum<'a>> = Arc::new(f);
+        let own = f.clone();
+        let sum = move |candidate: &Candidate<'_>| {
+            let graph = candidate.view.graph();
+            let mut ranks = BTreeMap::<DeviceId, u32>::new();
+            for &id in candidate.placement {
+                *ranks.entry(graph.device(id).parent).or_default() += 1;
+            }
+            // Not `sum`: the sum of no floats is -0.
+            let values = ranks
+                .iter()
+                .map(|(&whole, &ranks)| own(&candidate.view, whole, ranks));
+            values.fold(0.0, |sum, value| sum + value)
+        };
+        Self {
+            whole_sum: Some(f),
+            ..Self::placement(name, sum).of_set().blind_to_ids()
+        }
+    }
+
+    /// The values of whole devices that the objective adds up, if it is such a sum.
+    pub(crate) fn whole_sum(&self) -> Option<&WholeSum<'a>> {
+        self.whole_sum.as_deref()
     }
 
     /// An objective that is a function of the whole placement. Nothing is assumed of the function,
