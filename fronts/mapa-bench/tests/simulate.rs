@@ -259,6 +259,61 @@ fn servers_are_a_fleet_of_their_own() {
 }
 
 #[test]
+fn options_about_devices_are_about_those_of_every_server() {
+    let jobs = "gpus,duration_s,slice\n1,60,3g.4m\n2,60,1g.1m\n1,60,2g.2m\n2,60,3g.4m\n";
+    let on = |words: &str| -> Value {
+        let words = format!("simulate {words} --jobs - --json");
+        serde_json::from_str(&text(&words, jobs)).unwrap()
+    };
+    let object = on("--servers 2xdgx-a100 --mig a100-40gb=3g,2g,1g,1g --policy packed");
+    assert_eq!(object["servers"]["count"], 2);
+    let policy = &object["policies"][0];
+    assert_eq!(policy["finished"], 4);
+    let places: Vec<&str> = policy["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| job["placement"].as_str().unwrap())
+        .collect();
+    insta::assert_snapshot!(places.join("\n"), @r"
+    GPU0/3g.20gb@4
+    GPU0/1g.5gb@0 GPU0/1g.5gb@1
+    GPU0/2g.10gb@2
+    GPU1/3g.20gb@4 GPU2/3g.20gb@4
+    ");
+    // One machine is answered as a fleet of one.
+    let mig = "--mig a100-40gb=3g,2g,1g,1g --policy packed";
+    let (one, alone) = (
+        on(&format!("--servers dgx-a100 {mig}")),
+        on(&format!("--machine dgx-a100 {mig}")),
+    );
+    assert_eq!(one["policies"][0]["jobs"], alone["policies"][0]["jobs"]);
+    let listed = "--mig a100-40gb=7g/7g/7g/7g/7g/7g/7g/3g,1g,1g --policy packed";
+    assert_eq!(
+        on(&format!("--servers dgx-a100 {listed}"))["policies"][0]["finished"],
+        2
+    );
+    insta::assert_snapshot!(
+        error("simulate --servers 2xdgx-a100 --mig a100-40gb=7g/3g,3g --generate mapa"),
+        @"error: --mig: 2 lists of instances for the 8 devices of dgx-a100: expected one list for all devices, or one for each with `/` between them"
+    );
+    assert!(
+        error("simulate --servers dgx-a100 --mig v100 --generate mapa")
+            .contains("no GPU with MIG is called `v100`")
+    );
+    // Slower links, slower jobs.
+    let mean = |words: &str| {
+        let object = answer(&format!(
+            "simulate --servers 2xdgx-1v {words} --generate mapa,jobs=30"
+        ));
+        object["policies"][0]["completion_mean_s"].as_f64().unwrap()
+    };
+    assert!(mean("--nvlink-gbps 15") > mean(""));
+    let unnamed = "simulate --mig a100-40gb --scheduler fifo --generate mapa";
+    assert_eq!(run(unnamed, "").status.code(), Some(2));
+}
+
+#[test]
 fn a_job_that_is_too_large_for_every_server_needs_a_network() {
     let alone = "simulate --servers 2xdgx-1v --generate mapa,jobs=3,sizes=12 --policy preserve";
     let told = text(alone, "");

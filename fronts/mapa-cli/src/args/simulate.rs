@@ -19,7 +19,8 @@ Examples:
   mapa-bench simulate --machine dgx-1v
   mapa-bench simulate --machine dgx-1v --policy greedy,preserve --generate mapa --seed 7 --output jobs.parquet
   mapa-bench simulate --machine fleet:2xdgx-1v --execution fixed --series series.csv --plot plots
-  mapa-bench simulate --servers 20xdgx-1v,4xdgx-2 --network 25 --policy preserve --generate mapa,jobs=3000";
+  mapa-bench simulate --servers 20xdgx-1v,4xdgx-2 --network 25 --policy preserve --generate mapa,jobs=3000
+  mapa-bench simulate --servers 4xdgx-a100 --mig a100-40gb=3g,2g,1g,1g --scheduler pcie-aware --jobs jobs.csv";
 
 const FLEET: &str = "A fleet";
 
@@ -44,9 +45,10 @@ pub struct SimulateArgs {
     pub machine: Option<MachineArgs>,
     /// Simulate a fleet of separate servers instead of one machine: numbers of servers, with
     /// machines as for --machine, such as 1250xdgx-1v,40xdgx-2. Each job runs on the server that is
-    /// best by the policy.
+    /// best by the policy. Options about a machine's devices and links, such as --mig, are about
+    /// those of every server.
     #[arg(long, value_name = "[Kx]NAME,..", value_delimiter = ',', help_heading = FLEET, conflicts_with_all = [
-        "machine", "live", "refresh", "no_cache", "nvml", "nvidia_smi", "kfd", "pcie_gbps", "nvlink_gbps", "mig",
+        "machine", "live", "refresh", "no_cache", "nvml", "nvidia_smi", "kfd",
     ])]
     pub servers: Vec<String>,
     /// Let jobs that are too large for every server span several servers. Each server can send and

@@ -18,7 +18,8 @@ use crate::workload::WorkloadSpec;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SimulateRequest {
-    /// The machine, if it is one. Whoever computes the answer has loaded it by this.
+    /// The machine, if it is one. Whoever computes the answer has loaded it by this. With servers it
+    /// names none, and says what to change of the description of every server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineSpec>,
     /// A fleet of servers, such as `1250xdgx-1v` each, in place of one machine.
@@ -159,14 +160,21 @@ impl SimulateRequest {
     /// The fleet of servers, idle, and how it is called. `warn` gets what is odd about descriptions.
     ///
     /// # Errors
-    /// If a server cannot be read, or the network's bandwidth is no positive number.
+    /// If a machine is named beside the servers, a server cannot be read, or the network's bandwidth is
+    /// no positive number.
     pub fn fleet(
         &self,
         files: &dyn Files,
         warn: &mut dyn FnMut(String),
     ) -> Result<(String, Fleet), Error> {
         self.check_network()?;
-        let mut fleet = servers(&self.servers, files, warn)?;
+        let changes = self.machine.clone().unwrap_or_default();
+        if !changes.machine.is_empty() {
+            return Err(Error::malformed(
+                "a machine and servers are named: expected one of them",
+            ));
+        }
+        let mut fleet = servers(&self.servers, &changes, files, warn)?;
         let mut name = format!(
             "{} servers: {}",
             fleet.machines().len(),

@@ -22,18 +22,22 @@ struct Servers {
 }
 
 /// The idle fleet that words such as `1250xdgx-1v` describe: a number of servers, 1 by default, and
-/// a machine as for `--machine`. Ids count up in the order of the words.
+/// a machine as for `--machine`. Ids count up in the order of the words. `changes` names no machine; it
+/// says what to change of every server's description, such as the instances into which devices are
+/// partitioned.
 ///
 /// # Errors
-/// If a word is of another form, names no machine, or there are more than a million servers.
+/// If a word is of another form, names no machine, the changes do not suit it, or there are more than a
+/// million servers.
 pub fn servers(
     words: &[String],
+    changes: &MachineSpec,
     files: &dyn Files,
     warn: &mut dyn FnMut(String),
 ) -> Result<Fleet, Error> {
     let all: Vec<Servers> = words
         .iter()
-        .map(|word| read(word.trim(), files, warn))
+        .map(|word| read(word.trim(), changes, files, warn))
         .collect::<Result<_, _>>()?;
     let count = all.iter().map(|servers| servers.count).sum::<usize>();
     if count > MOST {
@@ -61,13 +65,22 @@ pub fn servers(
 }
 
 /// Reads one word of `--servers`.
-fn read(word: &str, files: &dyn Files, warn: &mut dyn FnMut(String)) -> Result<Servers, Error> {
+fn read(
+    word: &str,
+    changes: &MachineSpec,
+    files: &dyn Files,
+    warn: &mut dyn FnMut(String),
+) -> Result<Servers, Error> {
     let (count, name) = number(word).ok_or_else(|| {
         Error::malformed(format_args!(
             "--servers {word}: expected [K x] a machine, such as 1250xdgx-1v, K from 1"
         ))
     })?;
-    let loaded = MachineSpec::named(name).load(files, warn)?;
+    let spec = MachineSpec {
+        machine: vec![name.to_owned()],
+        ..changes.clone()
+    };
+    let loaded = spec.load(files, warn)?;
     let view = loaded.idle.view();
     let wholes = loaded.graph().wholes();
     let layouts = wholes

@@ -8,7 +8,7 @@ use crate::features;
 use crate::names::NAMES;
 use crate::systems;
 use mapa_cli::Failure;
-use mapa_cli::args::SimulateArgs;
+use mapa_cli::args::{MachineArgs, SimulateArgs};
 use mapa_cli::files::{LocalFiles, write};
 use mapa_cli::load;
 use mapa_cli::{Output, progress};
@@ -45,7 +45,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     // An unknown execution model is reported before the machine and the jobs are read.
     NAMES.execution(&request.execution, &Workload::default())?;
     request.check_network()?;
-    let machines = match &args.machine {
+    let machines = match args.machine.as_ref().filter(|_| args.servers.is_empty()) {
         Some(machine) => {
             let loaded = load(machine, output)?;
             (loaded.machine.name.clone(), fleet(&loaded)?)
@@ -99,7 +99,9 @@ fn check_options(args: &SimulateArgs, output: &Output) -> Result<(), Failure> {
             schedulers.join(" and ")
         )));
     }
-    if args.machine.is_none() && args.servers.is_empty() {
+    // Options may say what to change of a description without naming a machine.
+    let is_machine = |machine: &MachineArgs| machine.live || !machine.machine.is_empty();
+    if args.servers.is_empty() && !args.machine.as_ref().is_some_and(is_machine) {
         return Err(Failure::malformed(
             "no machine is named: expected --machine, --live or --servers",
         ));
