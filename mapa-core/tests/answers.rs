@@ -93,7 +93,8 @@ fn a_limited_answer_is_not_kept_for_an_unlimited_question() {
     assert_eq!(after, whole);
     let fresh = machine();
     let late = policy.decide(&request, &fresh.with_free(&all).until(&stop));
-    assert!(late.is_ok_and(|late| !late.search().complete() || late == whole));
+    // Another way may have found the same, with another number of nodes.
+    assert!(late.is_ok_and(|late| !late.search().complete() || late.best() == whole.best()));
     assert_eq!(
         policy.decide(&request, &fresh.with_free(&all)).unwrap(),
         whole
