@@ -263,6 +263,10 @@ pub(super) fn neighbours(
 ///
 /// Instances may overlap with different ones and still be twins: among the vertices present, none
 /// overlap.
+///
+/// # Complexity
+/// O(n^2) for n devices, and O(n) more for each that has a twin. The definition, read as it stands, compares all links of
+/// all pairs: on a torus of 1,024 devices that took longer than most searches on it.
 pub(super) fn twins(
     devices: &[Device],
     models: &[Option<Arc<mig::Model>>],
@@ -272,6 +276,19 @@ pub(super) fn twins(
     let wholes = models.len();
     let is_slice = |&c: &usize| matches!(devices[c].unit, Unit::Slice(_));
     let anchors: Vec<usize> = (0..devices.len()).filter(|c| !is_slice(c)).collect();
+    // The links of each device as one number, in which no order counts, so that a term can be taken out.
+    let sums: Vec<u64> = (0..wholes)
+        .map(|a| {
+            let others = anchors.iter().filter(|&&c| c != a);
+            let terms = others.map(|&c| term(c, pair(a, c)));
+            terms.fold(0, u64::wrapping_add)
+        })
+        .collect();
+    // The sums of twins are equal but for the link between the two, which each sees under the other's number.
+    let may_be_alike = |a: usize, b: usize| {
+        let without = |a: usize, b: usize| sums[a].wrapping_sub(term(b, pair(a, b)));
+        without(a, b) == without(b, a)
+    };
     let alike = |a: usize, b: usize| {
         let (x, y) = (&devices[a], &devices[b]);
         (x.memory_bytes, x.numa, x.port, x.switch_port)
@@ -279,7 +296,9 @@ pub(super) fn twins(
             && x.product == y.product
             && x.nics == y.nics
             && models[a] == models[b]
+            && may_be_alike(a, b)
             && facts_alike(a, b)
+            // Sums may be equal by chance.
             && anchors
                 .iter()
                 .filter(|&&c| c != a && c != b)
@@ -304,6 +323,35 @@ pub(super) fn twins(
         twins.push(twin);
     }
     twins
+}
+
+/// A number for the links to a device: equal for equal links, and otherwise different but by chance.
+fn term(to: usize, links: Pair) -> u64 {
+    let class = |link: Link| match link.class {
+        LinkClass::Direct(count) => 0x100 | u64::from(count),
+        LinkClass::None => 0,
+        LinkClass::Network => 1,
+        LinkClass::Sys => 2,
+        LinkClass::Node => 3,
+        LinkClass::Phb => 4,
+        LinkClass::Pxb => 5,
+        LinkClass::Pix => 6,
+        LinkClass::Board => 7,
+        LinkClass::SameDevice => 8,
+    };
+    // Negative zero equals zero and has other bits; the sum of both is zero.
+    let gbps = |link: Link| (link.gbps + 0.0).to_bits();
+    let ends = (to as u64) << 32 | class(links.direct) << 16 | class(links.host);
+    let terms = [ends, gbps(links.direct), gbps(links.host)];
+    terms.into_iter().fold(0, |sum, next| mixed(sum ^ next))
+}
+
+/// A number in which each bit depends on all bits of `bits`: the last step of SplitMix64.
+fn mixed(bits: u64) -> u64 {
+    let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 /// The host path between two anchors: its class by the component where their ways up first meet,
@@ -352,4 +400,77 @@ pub(super) fn by_product<'d>(
     let mut sets: Vec<DeviceSet> = sets.into_values().collect();
     sets.sort_by_key(|set| set.iter().next());
     sets
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::topology::Fabric;
+
+    /// So many devices that only their links tell apart.
+    fn alike_devices(n: usize) -> Vec<Device> {
+        let mut fabric = Fabric::new();
+        fabric.add_device("GPU").unwrap();
+        let graph = fabric.lower().unwrap();
+        vec![graph.device(DeviceId(0)).clone(); n]
+    }
+
+    fn direct(count: u8) -> Pair {
+        let class = LinkClass::Direct(count);
+        Pair {
+            direct: Link { class, gbps: 25.0 },
+            host: Link::default(),
+        }
+    }
+
+    /// The lowest twins by the definition.
+    fn by_definition(n: usize, pair: impl Fn(usize, usize) -> Pair) -> Vec<DeviceId> {
+        let alike = |a: usize, b: usize| {
+            (0..n)
+                .filter(|&c| c != a && c != b)
+                .all(|c| pair(a, c) == pair(b, c))
+        };
+        let lowest = |id: usize| (0..id).find(|&other| alike(other, id)).unwrap_or(id);
+        (0..n).map(|id| DeviceId(lowest(id) as u32)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn twins_are_those_of_the_definition(n in 2usize..=7, links in vec(0u8..=1, 28)) {
+            let pair = |a: usize, b: usize| match (a.min(b), a.max(b)) {
+                (low, high) if low == high => Pair::default(),
+                (low, high) => match links[high * (high - 1) / 2 + low] {
+                    0 => Pair::default(),
+                    count => direct(count),
+                },
+            };
+            let found = twins(&alike_devices(n), &vec![None; n], pair, |_, _| true);
+            prop_assert_eq!(found, by_definition(n, pair));
+        }
+    }
+
+    #[test]
+    fn links_are_looked_at_a_few_times_however_many_devices_have_no_twin() {
+        // A ring: most links of any two devices are equal, and no two devices are twins.
+        let n = 256;
+        let calls = Cell::new(0);
+        let pair = |a: usize, b: usize| {
+            calls.set(calls.get() + 1);
+            let apart = a.abs_diff(b);
+            if apart == 1 || apart == n - 1 {
+                direct(1)
+            } else {
+                Pair::default()
+            }
+        };
+        let found = twins(&alike_devices(n), &vec![None; n], pair, |_, _| true);
+        let each: Vec<DeviceId> = (0..n as u32).map(DeviceId).collect();
+        assert_eq!(found, each);
+        assert!(calls.get() < 3 * n * n, "{}", calls.get());
+    }
 }
