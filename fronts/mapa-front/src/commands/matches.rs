@@ -201,19 +201,24 @@ impl MatchRequest {
             search = search.links(&enough);
         }
         let stats = search.count();
-        // The list is in the order of ranks, which is not the order in which counting is fastest.
-        let by_rank = settings.config().by_rank(true).compile(&wanted);
-        // This search has one thread, whatever the request says: which match several threads find first is a matter
-        // of chance.
-        let mut in_order = by_rank
-            .on(graph)
-            .within(state.view().free())
-            .limits(settings.limits());
-        if least > LinkClass::None {
-            in_order = in_order.links(&enough);
-        }
-        // The search goes on only as far as the list takes matches.
-        let listed = in_order.iter().take(settings.list).collect();
+        // A search prepares its tables before its first match, so one for an empty list is not started.
+        let listed = if settings.list == 0 {
+            Vec::new()
+        } else {
+            // The list is in the order of ranks, which is not the order in which counting is fastest.
+            let by_rank = settings.config().by_rank(true).compile(&wanted);
+            // This search has one thread, whatever the request says: which match several threads find first is a matter
+            // of chance.
+            let mut in_order = by_rank
+                .on(graph)
+                .within(state.view().free())
+                .limits(settings.limits());
+            if least > LinkClass::None {
+                in_order = in_order.links(&enough);
+            }
+            // The search goes on only as far as the list takes matches.
+            in_order.iter().take(settings.list).collect()
+        };
         let request = Request::new(wanted).min_link(least);
         let pattern = request.pattern.clone();
         let model = self.model.as_ref();
@@ -304,9 +309,14 @@ impl GraphMatchRequest {
             .compile_graph(&wanted)
             .map_err(|error| Error::at(&self.pattern, error))?;
         let search = matcher.on(&there).limits(self.settings.limits());
+        // A search filters the graph before its first match, so one for an empty list is not started.
+        let listed = match self.settings.list {
+            0 => Vec::new(),
+            list => search.iter().take(list).collect(),
+        };
         Ok(GraphMatchOutcome {
             stats: search.count(),
-            listed: search.iter().take(self.settings.list).collect(),
+            listed,
         })
     }
 }

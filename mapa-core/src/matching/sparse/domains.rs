@@ -1,7 +1,7 @@
 //! Domains: the target vertices where each pattern vertex can lie at all, filtered before the
 //! search.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::graph::{Graph, VertexKind};
 
@@ -13,18 +13,39 @@ use crate::graph::{Graph, VertexKind};
 /// candidate must have a neighbour in the domain of each neighbour (arc consistency), and the only
 /// candidate of one vertex is removed from all others.
 ///
+/// The first round looks only at vertices whose domain can rule out something. Where each domain has all vertices with the
+/// label and at least the degree, as on a torus, there is no round at all.
+///
 /// # Complexity
 ///
-/// One round takes O(sum over pattern vertices of the degrees in their domains).
+/// One round takes O(sum over the vertices looked at of the degrees in their domains).
 pub(super) fn domains(pattern: &Graph, target: &Graph, induced: bool) -> Option<Vec<Vec<u32>>> {
     if pattern.len() > target.len() {
         return None;
     }
-    let of: Vec<Vec<u32>> = (0..pattern.len() as u32)
-        .map(|u| by_kind(pattern, target, induced, u))
-        .collect();
-    if of.iter().any(Vec::is_empty) {
-        return None;
+    let mut of: Vec<Vec<u32>> = Vec::with_capacity(pattern.len());
+    let mut queue = VertexQueue::new(pattern.len());
+    // Vertices that look alike have equal domains: the first of each sort is kept.
+    let mut firsts: BTreeMap<(VertexKind, &[VertexKind]), u32> = BTreeMap::new();
+    for u in 0..pattern.len() as u32 {
+        let sort = (pattern.kind(u), pattern.around(u));
+        let domain = match firsts.get(&sort) {
+            Some(&first) => of[first as usize].clone(),
+            None => {
+                firsts.insert(sort, u);
+                by_kind(pattern, target, induced, u)
+            }
+        };
+        if domain.is_empty() {
+            return None;
+        }
+        // A neighbour's candidate is joined to a vertex with the label and at least the degree of `u`, or it would be no
+        // candidate. So as long as `u` has all of these, it rules out none. A single candidate is taken from the others.
+        let has_all = domain.len() == target.at_least(sort.0).len();
+        if !has_all || domain.len() == 1 {
+            queue.push(u);
+        }
+        of.push(domain);
     }
     let mut filter = DomainFilter {
         pattern,
@@ -32,7 +53,7 @@ pub(super) fn domains(pattern: &Graph, target: &Graph, induced: bool) -> Option<
         of,
         stamps: vec![0; target.len()],
         stamp: 0,
-        queue: VertexQueue::all(pattern),
+        queue,
     };
     filter.run().then_some(filter.of)
 }
@@ -136,10 +157,10 @@ struct VertexQueue {
 }
 
 impl VertexQueue {
-    fn all(pattern: &Graph) -> Self {
+    fn new(vertices: usize) -> Self {
         Self {
-            waiting: (0..pattern.len() as u32).collect(),
-            within: vec![true; pattern.len()],
+            waiting: VecDeque::new(),
+            within: vec![false; vertices],
         }
     }
 
@@ -153,5 +174,67 @@ impl VertexQueue {
         let u = self.waiting.pop_front()?;
         self.within[u as usize] = false;
         Some(u)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The domains by their definition: both filters on all vertices until nothing changes.
+    fn by_definition(pattern: &Graph, target: &Graph, induced: bool) -> Option<Vec<Vec<u32>>> {
+        if pattern.len() > target.len() {
+            return None;
+        }
+        let ranks = || 0..pattern.len() as u32;
+        let mut of: Vec<Vec<u32>> = ranks()
+            .map(|u| by_kind(pattern, target, induced, u))
+            .collect();
+        loop {
+            let before = of.clone();
+            for u in ranks() {
+                let own = of[u as usize].clone();
+                for &w in pattern.neighbours(u) {
+                    let is_near = |v: &u32| own.iter().any(|x| target.neighbours(*v).contains(x));
+                    of[w as usize].retain(is_near);
+                }
+                if let [only] = own[..] {
+                    for w in ranks().filter(|&w| w != u) {
+                        of[w as usize].retain(|&v| v != only);
+                    }
+                }
+            }
+            if of.iter().any(Vec::is_empty) {
+                return None;
+            }
+            if of == before {
+                return Some(of);
+            }
+        }
+    }
+
+    fn graphs(most: usize) -> impl Strategy<Value = Graph> {
+        (1..=most).prop_flat_map(|n| {
+            let labels = vec(0u32..=1, n);
+            let pairs = vec((0..n as u32, 0..n as u32), 0..=2 * n);
+            (labels, pairs).prop_map(|(labels, pairs)| {
+                Graph::labelled(labels, pairs.into_iter().filter(|(a, b)| a != b)).unwrap()
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn domains_are_those_of_the_definition(
+            pattern in graphs(5),
+            target in graphs(12),
+            induced in any::<bool>(),
+        ) {
+            let found = domains(&pattern, &target, induced);
+            prop_assert_eq!(found, by_definition(&pattern, &target, induced));
+        }
     }
 }
