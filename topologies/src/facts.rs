@@ -1,6 +1,7 @@
 //! What a machine's products tell of its links: the speed of PCIe slots, the generation of direct
 //! links, and whether devices reach each other's memory.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use mapa_core::{
@@ -85,6 +86,9 @@ pub(crate) struct Slots<'m> {
     machine: &'m Machine,
     /// The bandwidth of each device's own way into the host, else of its fastest path.
     hops: BTreeMap<NodeId, f64>,
+    /// By name, the rate and the lanes of a product's slot. The devices of a machine mostly have one name, and to look one
+    /// up compares it with all products.
+    of_names: RefCell<BTreeMap<String, Option<(f64, u32)>>>,
 }
 
 impl<'m> Slots<'m> {
@@ -101,7 +105,11 @@ impl<'m> Slots<'m> {
             }
         }
         hops.extend(machine.fabric.own_ways());
-        Self { machine, hops }
+        Self {
+            machine,
+            hops,
+            of_names: RefCell::default(),
+        }
     }
 
     /// What is found for a device without a statement about its slot, GB/s.
@@ -110,12 +118,9 @@ impl<'m> Slots<'m> {
     }
 
     fn of(&self, id: NodeId, info: &DeviceInfo, idle: &mut Idle) -> Option<f64> {
-        let slot = |name: &str| {
-            let slot = products::pcie(name)?;
-            Some((pcie_rate(slot.generation)?, slot.lanes))
-        };
-        let own = info.product.as_deref().and_then(slot);
-        let own = own.or_else(|| slot(self.machine.own_title()));
+        let own = info.product.as_deref();
+        let own = own.and_then(|name| self.of_name(name));
+        let own = own.or_else(|| self.of_name(self.machine.own_title()));
         let hop = self.hops.get(&id).copied();
         let told = hop.and_then(pcie_of);
         let slot = match (told, own) {
@@ -139,6 +144,17 @@ impl<'m> Slots<'m> {
         // Bandwidths that are written with few digits stay as they are written.
         let near = |hop: &f64| slot.is_some_and(|slot: f64| (slot / hop - 1.0).abs() < 0.002);
         hop.filter(near).or(slot)
+    }
+
+    /// The rate (GT/s) and the lanes of the slot of the product that a text names.
+    fn of_name(&self, text: &str) -> Option<(f64, u32)> {
+        if let Some(&known) = self.of_names.borrow().get(text) {
+            return known;
+        }
+        let slot =
+            products::pcie(text).and_then(|slot| Some((pcie_rate(slot.generation)?, slot.lanes)));
+        self.of_names.borrow_mut().insert(text.to_owned(), slot);
+        slot
     }
 }
 
