@@ -1,11 +1,9 @@
 //! The command line: arguments and help texts. Nothing here reads a file or a machine.
 
-use std::fmt;
-use std::path::PathBuf;
+use std::ffi::OsString;
 
-use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
-use mapa_cli::args::{SimulateArgs, simulate};
-use mapa_front::shell::{CommandGroup, Shell};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use mapa_front::shell::CommandGroup;
 
 use crate::features;
 use crate::systems::{self, BroughtCommand};
@@ -15,6 +13,7 @@ mod defrag;
 mod find_matches;
 #[cfg(feature = "fit")]
 mod fit;
+mod general;
 mod job;
 #[cfg(feature = "fit")]
 mod measured;
@@ -32,6 +31,8 @@ pub(crate) use defrag::DefragArgs;
 pub(crate) use find_matches::MatchArgs;
 #[cfg(feature = "fit")]
 pub(crate) use fit::FitArgs;
+use general::{GENERAL, GeneralCommand};
+pub(crate) use general::{General, MachinesArgs};
 pub(crate) use job::{ConstraintArgs, JobArgs, PolicyArgs, UseArgs, job_spec};
 #[cfg(feature = "fit")]
 pub(crate) use measured::{AddArgs, MeasuredAction, MeasuredArgs};
@@ -51,12 +52,10 @@ pub(crate) use topo::{ReadArgs, TopoArgs, TopoFormat};
 /// Which accelerators should this job get?
 #[derive(Parser)]
 #[command(version, long_version = features::version(), about, after_long_help = AFTER_HELP)]
-pub(crate) struct Cli {
+struct Options {
     /// Print one JSON object instead of text.
     #[arg(long, global = true)]
-    pub(crate) json: bool,
-    #[command(subcommand)]
-    pub(crate) command: Command,
+    json: bool,
 }
 
 const AFTER_HELP: &str = "\
@@ -66,19 +65,10 @@ Your own machine: mapa-bench topo --live, or
   nvidia-smi topo -m > my-server.txt
   mapa-bench allocate --machine my-server.txt --gpus 4 --sensitive --explain";
 
-const COMPLETIONS: &str = "\
-Examples:
-  mapa-bench completions bash > ~/.local/share/bash-completion/completions/mapa-bench
-  mapa-bench completions zsh > ~/.zfunc/_mapa-bench
-  mapa-bench completions fish > ~/.config/fish/completions/mapa-bench.fish";
-
-/// Which machines are listed.
-#[derive(Args)]
-pub(crate) struct MachinesArgs {
-    /// Words that the name, the family or the title of a machine must have, in any case [default:
-    /// all machines].
-    #[arg(value_name = "FILTER")]
-    pub(crate) filter: Vec<String>,
+/// What the words of a command line ask for.
+pub(crate) struct Cli {
+    pub(crate) json: bool,
+    pub(crate) command: Command,
 }
 
 /// A command of this program, or one that a system brings, with what was read of its arguments.
@@ -87,52 +77,143 @@ pub(crate) enum Command {
     Brought(&'static BroughtCommand, ArgMatches),
 }
 
-impl FromArgMatches for Command {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        // The commands of systems come first: their arguments are known to their rows alone.
-        let named = matches.subcommand();
-        let brought =
-            named.and_then(|(name, arg_matches)| Some((systems::command(name)?, arg_matches)));
-        match brought {
-            Some((command, own)) => Ok(Self::Brought(command, own.clone())),
-            None => {
-                General::from_arg_matches(matches).map(|general| Self::General(Box::new(general)))
-            }
+/// A row of the list of commands.
+#[derive(Clone, Copy)]
+enum Row {
+    General(&'static GeneralCommand),
+    Brought(&'static BroughtCommand),
+}
+
+impl Row {
+    /// All commands: the general ones, and behind each those of systems.
+    fn all() -> impl Iterator<Item = Self> {
+        GENERAL.iter().flat_map(|row| {
+            let behind = systems::COMMANDS.iter();
+            let behind = behind.filter(|brought| brought.after == row.name);
+            [Self::General(row)]
+                .into_iter()
+                .chain(behind.map(Self::Brought))
+        })
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::all().find(|row| row.name() == name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::General(row) => row.name,
+            Self::Brought(row) => row.name(),
         }
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
+    /// What lists show of it.
+    fn listed(self) -> clap::Command {
+        match self {
+            Self::General(row) => row.listed(),
+            Self::Brought(row) => row.listed(),
+        }
+    }
+
+    /// The same, with its arguments and help texts.
+    fn whole(self) -> clap::Command {
+        match self {
+            Self::General(row) => row.whole(),
+            Self::Brought(row) => row.clap(),
+        }
+    }
+
+    /// Reads the arguments.
+    fn read(self, matches: &ArgMatches) -> Result<Command, clap::Error> {
+        Ok(match self {
+            Self::General(row) => Command::General(Box::new((row.read)(matches)?)),
+            Self::Brought(row) => Command::Brought(row, matches.clone()),
+        })
     }
 }
 
-impl Subcommand for Command {
-    fn augment_subcommands(command: clap::Command) -> clap::Command {
-        // This command is never run: it is how clap lists the general commands one by one.
-        let general = General::augment_subcommands(clap::Command::new("general"));
-        let mut all = Vec::new();
-        for subcommand in general.get_subcommands() {
-            all.push(match subcommand.get_name() {
-                "simulate" => simulate_help::complete(subcommand.clone()),
-                "pattern" => subcommand.clone().mut_subcommands(pattern::brief),
-                _ => subcommand.clone(),
-            });
-            let behind = systems::COMMANDS.iter();
-            let behind = behind.filter(|row| row.after == subcommand.get_name());
-            all.extend(behind.map(BroughtCommand::clap));
+impl Cli {
+    /// Reads the words of a command line.
+    ///
+    /// # Errors
+    /// What clap says of them: what is wrong, or the help that they ask for.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        let mut command = Self::for_words(words);
+        let matches = command.try_get_matches_from_mut(words)?;
+        let parts = || {
+            let Options { json } = Options::from_arg_matches(&matches)?;
+            let named = matches.subcommand();
+            let named = named.and_then(|(name, own)| Some((Row::named(name)?, own)));
+            // clap demands a command, and has let through none that is not in the list.
+            let (row, own) =
+                named.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))?;
+            let command = row.read(own)?;
+            Ok(Self { json, command })
+        };
+        parts().map_err(|error: clap::Error| error.format(&mut command))
+    }
+
+    /// The whole command line, with the arguments of every command.
+    pub(crate) fn command() -> clap::Command {
+        Self::with(Row::whole)
+    }
+
+    /// As much of the command line as these words need: the arguments of the command that they name, and of the others
+    /// the line that lists show. To describe the arguments of all takes longer than to answer.
+    pub(crate) fn for_words(words: &[OsString]) -> clap::Command {
+        match wanted(words) {
+            Wanted::All => Self::command(),
+            Wanted::List => Self::with(Row::listed),
+            Wanted::One(name) => Self::with(|row| {
+                if row.name() == name {
+                    row.whole()
+                } else {
+                    row.listed()
+                }
+            }),
         }
-        // Numbered anew: a command has the number of the list that it was in first.
-        let numbered = all.into_iter().enumerate();
-        command.subcommands(numbered.map(|(at, command)| command.display_order(at)))
     }
 
-    fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_subcommands(command)
+    fn with(described: impl Fn(Row) -> clap::Command) -> clap::Command {
+        let numbered = Row::all()
+            .enumerate()
+            .map(|(at, row)| described(row).display_order(at));
+        Options::command()
+            .subcommands(numbered)
+            .subcommand_required(true)
+            .arg_required_else_help(true)
     }
+}
 
-    fn has_subcommand(name: &str) -> bool {
-        systems::command(name).is_some() || General::has_subcommand(name)
+/// What of the command line has to be described.
+enum Wanted {
+    /// The list of commands.
+    List,
+    /// The list, and the arguments of this command.
+    One(&'static str),
+    /// The arguments of every command: clap looks for a word that it does not know among all of them, to say where it
+    /// belongs.
+    All,
+}
+
+fn wanted(words: &[OsString]) -> Wanted {
+    for word in words.iter().skip(1) {
+        match word.to_str() {
+            Some("--json" | "--help" | "-h" | "--version" | "-V" | "help") => {}
+            Some(name) if !name.starts_with('-') => {
+                return Row::named(name).map_or(Wanted::All, |row| Wanted::One(row.name()));
+            }
+            _ => return Wanted::All,
+        }
+    }
+    Wanted::List
+}
+
+/// The command that the words of a command line name, with its arguments.
+pub(crate) fn named(words: &[OsString]) -> Option<clap::Command> {
+    match wanted(words) {
+        Wanted::One(name) => Row::named(name).map(Row::whole),
+        Wanted::List | Wanted::All => None,
     }
 }
 
@@ -166,100 +247,61 @@ fn with_brought(name: &'static str) -> impl Iterator<Item = &'static str> {
     [name].into_iter().chain(behind.map(BroughtCommand::name))
 }
 
-// The commands of this program itself.
-#[derive(Subcommand)]
-pub(crate) enum General {
-    /// List the machines of the catalogue, and the formulas for more.
-    Machines(MachinesArgs),
-    /// Show a machine: its link matrix, link counts and per-device totals; or write it in another
-    /// format.
-    #[command(after_long_help = topo::HELP)]
-    Topo(TopoArgs),
-    /// Count or list the matches of a job's pattern on a machine, or of one graph in another.
-    #[command(after_long_help = find_matches::HELP, override_usage = find_matches::USAGE)]
-    Match(MatchArgs),
-    /// Choose devices for a job, or for a stream of jobs.
-    #[command(after_long_help = allocate::HELP)]
-    Allocate(AllocateArgs),
-    /// Compare the choices of all policies for one job.
-    Compare(CompareArgs),
-    /// Predict the bandwidth of given devices by a model, term by term or ring by ring.
-    #[command(after_long_help = score::HELP)]
-    Score(ScoreArgs),
-    /// Fit a model of bandwidth to measurements on a machine, and show how far to trust it.
-    #[cfg(feature = "fit")]
-    #[command(after_long_help = fit::HELP)]
-    Fit(FitArgs),
-    /// Not in this build: needs the feature `fit`.
-    #[cfg(not(feature = "fit"))]
-    Fit(crate::left_out::LeftOut),
-    /// Add measured bandwidths of a machine to a table, and fit what its links reach.
-    #[cfg(feature = "fit")]
-    Measured(MeasuredArgs),
-    /// Not in this build: needs the feature `fit`.
-    #[cfg(not(feature = "fit"))]
-    Measured(crate::left_out::LeftOut),
-    /// Show how a GPU with MIG can be partitioned into instances, and whether given ones fit;
-    /// without --gpu, list the GPUs.
-    #[command(after_long_help = mig::HELP)]
-    Mig(MigArgs),
-    /// Derive an application graph from a program: from link counters, NCCL's logs, source code or
-    /// degrees of parallelism.
-    #[command(after_long_help = pattern::HELP)]
-    Pattern(PatternArgs),
-    /// Decide whether a job's speed depends on its links, from its run times and messages.
-    #[command(after_long_help = pattern::SENSITIVITY_HELP)]
-    Sensitivity(SensitivityArgs),
-    /// Simulate a workload on a machine under one policy or several.
-    #[command(after_long_help = simulate::HELP)]
-    Simulate(SimulateArgs),
-    /// Simulate many cases: every combination of machines, workloads, schedulers and policies. A sweep resumes
-    /// where it was interrupted, and can be split over many computers.
-    #[command(after_long_help = sweep::HELP)]
-    Sweep(SweepArgs),
-    /// Show what a running machine or fleet has lost to fragmentation, and the fewest jobs to move
-    /// for a wanted placement.
-    #[command(after_long_help = defrag::HELP)]
-    Defrag(DefragArgs),
-    /// Repeat a published evaluation, and compare the results with the published ones.
-    #[cfg(feature = "experiments")]
-    #[command(after_long_help = reproduce::HELP)]
-    Reproduce(ReproduceArgs),
-    /// Not in this build: needs the feature `experiments`.
-    #[cfg(not(feature = "experiments"))]
-    Reproduce(crate::left_out::LeftOut),
-    /// Show what kind of machine description each file is, and what it contains: outputs of
-    /// vendors' tools, XML, machine files.
-    Read(ReadArgs),
-    /// Write completions of the command line for a shell: bash, zsh, fish, elvish or powershell.
-    #[command(after_help = COMPLETIONS)]
-    Completions {
-        /// The shell.
-        shell: Shell,
-    },
-    /// Write the manual pages, one for each command.
-    Man {
-        /// The folder of the pages; it is made if it does not exist.
-        #[arg(long, value_name = "DIR")]
-        into: PathBuf,
-    },
-}
-
-impl fmt::Debug for Cli {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cli")
-            .field("json", &self.json)
-            .finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use clap::CommandFactory;
-
     use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_list_says_of_each_command_what_its_help_says() {
+        for row in Row::all() {
+            let (listed, whole) = (row.listed(), row.whole());
+            let shown = |command: &clap::Command| {
+                let about = command.get_about().map(ToString::to_string);
+                (
+                    command.get_name().to_owned(),
+                    about,
+                    command.is_hide_set(),
+                    command.get_all_aliases().count(),
+                )
+            };
+            assert_eq!(shown(&listed), shown(&whole));
+            assert!(whole.get_long_about().is_none(), "{}", row.name());
+        }
+    }
+
+    #[test]
+    fn only_the_arguments_of_the_command_that_is_named_are_described() {
+        let described = |text: &str| {
+            let command = Cli::for_words(&words(text));
+            let parts = command.get_subcommands();
+            let parts = parts.filter(|part| {
+                part.get_arguments().next().is_some() || part.get_subcommands().next().is_some()
+            });
+            let names = parts.map(|part| part.get_name().to_owned());
+            names.collect::<Vec<_>>()
+        };
+        let none: [&str; 0] = [];
+        for text in ["mapa-bench", "mapa-bench --help", "mapa-bench --json help"] {
+            assert_eq!(described(text), none, "{text}");
+        }
+        for text in [
+            "mapa-bench allocate --gpus 4",
+            "mapa-bench --json allocate topo",
+            "mapa-bench help allocate",
+        ] {
+            assert_eq!(described(text), ["allocate"], "{text}");
+        }
+        // clap looks among all for where these belong.
+        for text in ["mapa-bench --gpus 4", "mapa-bench alocate"] {
+            assert_eq!(described(text).len(), Row::all().count(), "{text}");
+        }
+    }
 
     #[test]
     fn each_command_that_is_not_hidden_belongs_to_one_task() {

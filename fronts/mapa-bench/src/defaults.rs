@@ -1,15 +1,14 @@
 //! The machine of whoever names none: that of `MAPA_MACHINE`, or of the configuration file.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 
-use clap::CommandFactory;
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 
-use crate::cli::Cli;
+use crate::cli;
 use crate::systems;
 use mapa_cli::Failure;
 
@@ -73,7 +72,7 @@ fn lacks_machine(words: &[OsString]) -> bool {
     if given.iter().any(instead) || given.iter().any(has_own) {
         return false;
     }
-    // Last, since describing all commands takes longer than all that is above.
+    // Last, since describing a command takes longer than all that is above.
     takes(words, "machine")
 }
 
@@ -88,12 +87,7 @@ fn texts(words: &[OsString]) -> Vec<&str> {
 
 /// Whether the command of these words takes an option.
 pub(crate) fn takes(words: &[OsString], option: &str) -> bool {
-    let given = texts(words);
-    // The options before a command take no values, so the first word that is no option is the command.
-    let name = given.iter().find(|word| !word.starts_with('-'));
-    let cli = Cli::command();
-    let command = name.and_then(|name| cli.find_subcommand(OsStr::new(name)));
-    command.is_some_and(|command| {
+    cli::named(words).is_some_and(|command| {
         command
             .get_arguments()
             .any(|argument| argument.get_id() == option)

@@ -27,8 +27,6 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
-
 use cli::{Cli, Command, General};
 use mapa_cli::{Failure, Output};
 use mapa_front::shell;
@@ -42,11 +40,11 @@ fn main() -> ExitCode {
         Ok(words) => words,
         Err(failure) => return Output::new(json).fail(&failure),
     };
-    let cli = match Cli::try_parse_from(&words) {
+    let cli = match Cli::read(&words) {
         Ok(cli) => cli,
         Err(told) => {
-            let told = shell::with_help(told, &words, Cli::command, cli::groups);
-            return Output::new(json).arguments(told, defaults::takes(&words, "live"));
+            let told = shell::with_help(told, &words, || Cli::for_words(&words), cli::groups);
+            return Output::new(json).arguments(told, |option| defaults::takes(&words, option));
         }
     };
     let mut output = Output::new(cli.json);
@@ -89,7 +87,7 @@ fn run(command: &General, output: &mut Output) -> Result<(), Failure> {
         #[cfg(not(feature = "experiments"))]
         General::Reproduce(_) => features::require("experiments", "reproduce"),
         General::Read(args) => commands::read_files(args, output),
-        General::Completions { shell } => commands::completions(*shell, output),
-        General::Man { into } => commands::man(into, output),
+        General::Completions(args) => commands::completions(args.shell, output),
+        General::Man(args) => commands::man(&args.into, output),
     }
 }

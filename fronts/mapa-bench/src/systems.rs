@@ -145,11 +145,6 @@ pub(crate) const EXPERIMENTS: &[mapa_lab::Experiment] = &[
     mapa_lab::measured::EXPERIMENT,
 ];
 
-/// The command of this name, if a system brings it.
-pub(crate) fn command(name: &str) -> Option<&'static BroughtCommand> {
-    COMMANDS.iter().find(|row| row.name == name)
-}
-
 /// Who simulates under the scheduler of this name, if a system does.
 pub(crate) fn simulation(scheduler: &str) -> Option<&'static BroughtSimulation> {
     let mut rows = SIMULATIONS.iter();
@@ -162,13 +157,21 @@ impl BroughtCommand {
         self.name
     }
 
+    /// What lists show of it.
+    pub(crate) fn listed(&self) -> clap::Command {
+        let command = clap::Command::new(self.name);
+        match &self.row {
+            Some(row) => command.about(row.about).hide(row.is_hidden),
+            None => command.about(format!("Not in this build: needs `{}`", self.feature)),
+        }
+    }
+
     /// Its arguments and help texts.
     pub(crate) fn clap(&self) -> clap::Command {
-        if let Some(row) = &self.row {
-            return (row.command)();
+        match &self.row {
+            Some(row) => (row.command)(),
+            None => LeftOut::augment_args(self.listed()),
         }
-        let about = format!("Not in this build: needs `{}`", self.feature);
-        LeftOut::augment_args(clap::Command::new(self.name)).about(about)
     }
 
     /// Runs the command.

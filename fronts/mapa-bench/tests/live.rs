@@ -222,6 +222,48 @@ fn a_command_without_a_machine_says_how_one_is_named() {
 }
 
 #[test]
+fn a_machine_without_its_option_is_told_the_option() {
+    let told = |words: &str| {
+        let output = common::command(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let machine = "fleet:2xdgx-a100";
+    let commands = [
+        "allocate",
+        "compare",
+        "contention",
+        "defrag",
+        "match",
+        "score",
+        "simulate",
+        "topo",
+    ];
+    for command in commands {
+        let told = told(&format!("{command} {machine}"));
+        let first = format!("error: unexpected argument '{machine}' found\n\n");
+        let tip = format!("  tip: name a machine by its option: --machine {machine}\n");
+        assert!(told.starts_with(&(first + &tip)), "{command}: {told}");
+    }
+    // What is no name of a machine, and commands that take none.
+    for words in [
+        "allocate 4",
+        "allocate help",
+        "allocate --sideways",
+        "mig dgx-a100",
+        "pattern dgx-a100",
+    ] {
+        let told = told(words);
+        assert!(!told.contains("--machine"), "{words}: {told}");
+    }
+    let output = common::command("topo dgx-a100 --json").output().unwrap();
+    insta::assert_snapshot!(
+        String::from_utf8(output.stdout).unwrap(),
+        @r#"{"error":"unexpected argument 'dgx-a100' found tip: name a machine by its option: --machine dgx-a100","schema":1}"#
+    );
+}
+
+#[test]
 fn it_stands_in_place_of_machine() {
     insta::assert_snapshot!(
         error("topo --live --machine dgx-1v"),

@@ -100,19 +100,11 @@ impl Output {
     }
 
     /// Prints what clap says of a command line: help, or what is wrong with it; returns the exit status.
-    /// `takes_live` is whether the command takes the machine that it runs on.
-    pub fn arguments(&mut self, mut told: clap::Error, takes_live: bool) -> ExitCode {
-        if lacks_machine(&told) {
-            let live = if takes_live {
-                "; or --live for this machine"
-            } else {
-                ""
-            };
-            let ways = format!(
-                "name a machine (`mapa-bench machines` lists them), a file or - for standard input{live}; or set MAPA_MACHINE"
-            );
-            let ways = ContextValue::StyledStrs(vec![ways.into()]);
-            told.insert(ContextKind::Suggested, ways);
+    /// `takes` is whether the command takes an option; it is asked only where the answer depends on it.
+    pub fn arguments(&mut self, mut told: clap::Error, takes: impl Fn(&str) -> bool) -> ExitCode {
+        if let Some(tip) = machine_tip(&told, takes) {
+            let tips = ContextValue::StyledStrs(vec![tip.into()]);
+            told.insert(ContextKind::Suggested, tips);
         }
         let status = told.exit_code();
         // If this cannot be printed, there is nowhere left to report it.
@@ -168,6 +160,33 @@ impl Output {
         let _ = self.finish();
         code
     }
+}
+
+/// How the machine is named that a command line lacks, or that stands in it without an option.
+fn machine_tip(told: &clap::Error, takes: impl Fn(&str) -> bool) -> Option<String> {
+    if lacks_machine(told) {
+        let live = if takes("live") {
+            "; or --live for this machine"
+        } else {
+            ""
+        };
+        return Some(format!(
+            "name a machine (`mapa-bench machines` lists them), a file or - for standard input{live}; or set MAPA_MACHINE"
+        ));
+    }
+    let word = word_without_option(told)?;
+    takes("machine").then(|| format!("name a machine by its option: --machine {word}"))
+}
+
+/// The word that a command does not expect, if it may be the name of a machine.
+fn word_without_option(told: &clap::Error) -> Option<&str> {
+    let Some(ContextValue::String(word)) = told.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    // Of an option clap knows what it is like. A number is more likely that of the GPUs.
+    let is_name = !word.starts_with('-') && word != "help" && word.parse::<f64>().is_err();
+    let is_unexpected = told.kind() == clap::error::ErrorKind::UnknownArgument;
+    (is_unexpected && is_name).then_some(word)
 }
 
 /// Whether a command line lacks the machine that its command needs.

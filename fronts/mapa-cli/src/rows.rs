@@ -6,10 +6,17 @@ use crate::args::SimulateArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// The arguments of a command that a system brings. Their `about` and `after_long_help` are the command's.
+/// The arguments of a command that a system brings. Their `after_long_help` is the command's.
 pub trait SystemCommand: Parser {
     /// The word that names the command.
     const NAME: &'static str;
+
+    /// The first line of its help, which stands beside its name in lists. These show it without describing the
+    /// arguments.
+    const ABOUT: &'static str;
+
+    /// Whether lists leave it out.
+    const IS_HIDDEN: bool = false;
 
     /// Runs the command.
     ///
@@ -23,6 +30,10 @@ pub trait SystemCommand: Parser {
 pub struct CommandRow {
     /// The word that names the command.
     pub name: &'static str,
+    /// The first line of its help.
+    pub about: &'static str,
+    /// Whether lists leave it out.
+    pub is_hidden: bool,
     /// Its arguments and help texts.
     pub command: fn() -> clap::Command,
     /// Runs the command with what was read of its arguments.
@@ -34,8 +45,17 @@ impl CommandRow {
     pub const fn of<C: SystemCommand>() -> Self {
         Self {
             name: C::NAME,
-            // A derived parser is named after its crate. Here it is one command of several.
-            command: || C::command().name(C::NAME),
+            about: C::ABOUT,
+            is_hidden: C::IS_HIDDEN,
+            // A derived parser is named after its crate, and its first line is the comment on the type. Here it is one
+            // command of several.
+            command: || {
+                C::command()
+                    .name(C::NAME)
+                    .about(C::ABOUT)
+                    .long_about(None)
+                    .hide(C::IS_HIDDEN)
+            },
             run: |matches, output| {
                 let args = C::from_arg_matches(matches).map_err(Failure::malformed)?;
                 args.run(output)

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use clap::CommandFactory;
 use mapa_front::shell::{self, Shell};
 
 use crate::cli::{Cli, groups};

@@ -25,6 +25,8 @@ const FIRST_DAY: u64 = 50_001;
 
 impl SystemCommand for TrainArgs {
     const NAME: &'static str = "train";
+    const ABOUT: &'static str =
+        "Train a net that picks MIG slices for jobs with deadlines, and compare it with rules";
 
     fn run(&self, output: &mut Output) -> Result<(), Failure> {
         train(self, output)

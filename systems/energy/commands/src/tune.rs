@@ -45,6 +45,7 @@ struct TuneRequest {
 
 impl SystemCommand for TuneArgs {
     const NAME: &'static str = "tune";
+    const ABOUT: &'static str = "Search prices for the plan by prices (scheduler energy-plan), and layouts, that suit your jobs";
 
     fn run(&self, output: &mut Output) -> Result<(), Failure> {
         tune(self, output)

@@ -32,8 +32,7 @@ Examples:
   mapa-bench contention --machine a100-pcie-4-bridged --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g --pcie-gbps 30.08 --jobs jobs.csv
   mapa-bench contention --live --jobs jobs.csv --svg contention.svg";
 
-/// Fit PCIe profiles of jobs to measured runs: how much other jobs on the same PCIe link slow
-/// them down.
+/// The arguments of `profile`.
 #[derive(Parser)]
 #[command(after_long_help = PROFILE_HELP)]
 pub(crate) struct ProfileArgs {
@@ -58,8 +57,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) svg: Option<PathBuf>,
 }
 
-/// Show which jobs share which PCIe path to the host, and how much each is slowed down, by two
-/// models.
+/// The arguments of `contention`.
 #[derive(Parser)]
 #[command(after_long_help = CONTENTION_HELP)]
 pub(crate) struct ContentionArgs {

@@ -27,6 +27,7 @@ use mapa_front::text::{gbps, table};
 
 impl SystemCommand for ContentionArgs {
     const NAME: &'static str = "contention";
+    const ABOUT: &'static str = "Show which jobs share which PCIe path to the host, and how much each is slowed down, by two models";
 
     fn run(&self, output: &mut Output) -> Result<(), Failure> {
         contention(self, output)

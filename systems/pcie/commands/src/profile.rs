@@ -26,6 +26,7 @@ struct Fitted {
 
 impl SystemCommand for ProfileArgs {
     const NAME: &'static str = "profile";
+    const ABOUT: &'static str = "Fit PCIe profiles of jobs to measured runs: how much other jobs on the same PCIe link slow them down";
 
     fn run(&self, output: &mut Output) -> Result<(), Failure> {
         profile(self, output)

@@ -24,6 +24,8 @@ use mapa_system_pcie_lab::workers::{
 
 impl SystemCommand for WorkersArgs {
     const NAME: &'static str = "workers";
+    const ABOUT: &'static str = "Run real processes in place of GPUs, as a check on simulations";
+    const IS_HIDDEN: bool = true;
 
     fn run(&self, output: &mut Output) -> Result<(), Failure> {
         workers(self, output)

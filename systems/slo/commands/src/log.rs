@@ -13,6 +13,7 @@ use mapa_cli::{Output, SystemCommand};
 
 impl SystemCommand for SloArgs {
     const NAME: &'static str = "slo";
+    const ABOUT: &'static str = "Logs of the controllers of latencies: make their decisions again";
 
     fn run(&self, output: &mut Output) -> Result<(), Failure> {
         slo(self, output)

@@ -32,7 +32,7 @@ pub(crate) enum SettingsName {
     Ours,
 }
 
-/// Train a net that picks MIG slices for jobs with deadlines, and compare it with rules.
+/// The arguments of `train`.
 #[derive(Parser)]
 #[command(after_long_help = HELP)]
 pub(crate) struct TrainArgs {

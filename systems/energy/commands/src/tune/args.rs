@@ -27,7 +27,7 @@ pub(crate) enum DrawName {
     Tight,
 }
 
-/// Search prices for the plan by prices (scheduler energy-plan), and layouts, that suit your jobs.
+/// The arguments of `tune`.
 #[derive(Parser)]
 #[command(after_long_help = HELP)]
 pub(crate) struct TuneArgs {

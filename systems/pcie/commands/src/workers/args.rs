@@ -8,9 +8,8 @@ use mapa_system_pcie_lab::workers::WorkerJob;
 
 use mapa_cli::args::MachineArgs;
 
-/// Run real processes in place of GPUs, as a check on simulations.
+/// The arguments of `workers`.
 #[derive(Parser)]
-#[command(hide = true)]
 pub(crate) struct WorkersArgs {
     #[command(subcommand)]
     pub(crate) what: WorkersDo,

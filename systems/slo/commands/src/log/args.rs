@@ -7,7 +7,7 @@ Examples:
   mapa-bench simulate --scheduler slo --jobs tenants.csv --log decisions.jsonl
   mapa-bench slo replay decisions.jsonl";
 
-/// Logs of the controllers of latencies: make their decisions again.
+/// The arguments of `slo`.
 #[derive(Parser)]
 #[command(after_long_help = HELP)]
 pub(crate) struct SloArgs {
