@@ -71,7 +71,7 @@ fn run(command: &General, output: &mut Output) -> Result<(), Failure> {
         #[cfg(feature = "fit")]
         General::Fit(args) => commands::fit(args, output),
         #[cfg(not(feature = "fit"))]
-        General::Fit(_) => features::require("fit", "fit"),
+        General::Fit => features::require("fit", "fit"),
         General::Mig(args) => commands::mig(args, output),
         General::Pattern(args) => commands::pattern(args, output),
         General::Sensitivity(args) => commands::sensitivity(args, output),
@@ -81,11 +81,11 @@ fn run(command: &General, output: &mut Output) -> Result<(), Failure> {
         #[cfg(feature = "fit")]
         General::Measured(args) => commands::measured(args, output),
         #[cfg(not(feature = "fit"))]
-        General::Measured(_) => features::require("fit", "measured"),
+        General::Measured => features::require("fit", "measured"),
         #[cfg(feature = "experiments")]
         General::Reproduce(args) => commands::reproduce(args, output),
         #[cfg(not(feature = "experiments"))]
-        General::Reproduce(_) => features::require("experiments", "reproduce"),
+        General::Reproduce => features::require("experiments", "reproduce"),
         General::Read(args) => commands::read_files(args, output),
         General::Completions(args) => commands::completions(args.shell, output),
         General::Man(args) => commands::man(&args.into, output),

@@ -59,11 +59,11 @@ pub(crate) enum General {
     #[cfg(feature = "fit")]
     Fit(FitArgs),
     #[cfg(not(feature = "fit"))]
-    Fit(LeftOut),
+    Fit,
     #[cfg(feature = "fit")]
     Measured(MeasuredArgs),
     #[cfg(not(feature = "fit"))]
-    Measured(LeftOut),
+    Measured,
     Mig(MigArgs),
     Pattern(PatternArgs),
     Sensitivity(SensitivityArgs),
@@ -73,7 +73,7 @@ pub(crate) enum General {
     #[cfg(feature = "experiments")]
     Reproduce(ReproduceArgs),
     #[cfg(not(feature = "experiments"))]
-    Reproduce(LeftOut),
+    Reproduce,
     Read(ReadArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -106,6 +106,20 @@ macro_rules! row {
                 texts(<$args>::augment_args(command))
             },
             read: |matches| <$args>::from_arg_matches(matches).map(General::$variant),
+        }
+    };
+}
+
+/// The row of a command that this build leaves out, with the feature that it needs.
+#[cfg(not(all(feature = "fit", feature = "experiments")))]
+macro_rules! left_out {
+    ($name:literal, $variant:ident, $feature:literal) => {
+        GeneralCommand {
+            name: $name,
+            about: concat!("Not in this build: needs the feature `", $feature, "`"),
+            describe: LeftOut::augment_args,
+            // Whatever the arguments are, the answer is which feature is missing.
+            read: |_| Ok(General::$variant),
         }
     };
 }
@@ -156,11 +170,7 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
         |command| command.after_long_help(super::fit::HELP)
     ),
     #[cfg(not(feature = "fit"))]
-    row!(
-        "fit",
-        Fit(LeftOut),
-        "Not in this build: needs the feature `fit`"
-    ),
+    left_out!("fit", Fit, "fit"),
     #[cfg(feature = "fit")]
     row!(
         "measured",
@@ -168,11 +178,7 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
         "Add measured bandwidths of a machine to a table, and fit what its links reach"
     ),
     #[cfg(not(feature = "fit"))]
-    row!(
-        "measured",
-        Measured(LeftOut),
-        "Not in this build: needs the feature `fit`"
-    ),
+    left_out!("measured", Measured, "fit"),
     row!(
         "mig",
         Mig(MigArgs),
@@ -219,11 +225,7 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
         |command| command.after_long_help(reproduce::HELP)
     ),
     #[cfg(not(feature = "experiments"))]
-    row!(
-        "reproduce",
-        Reproduce(LeftOut),
-        "Not in this build: needs the feature `experiments`"
-    ),
+    left_out!("reproduce", Reproduce, "experiments"),
     row!(
         "read",
         Read(ReadArgs),
