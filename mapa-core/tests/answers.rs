@@ -95,10 +95,9 @@ fn a_limited_answer_is_not_kept_for_an_unlimited_question() {
     let late = policy.decide(&request, &fresh.with_free(&all).until(&stop));
     // Another way may have found the same, with another number of nodes.
     assert!(late.is_ok_and(|late| !late.search().complete() || late.best() == whole.best()));
-    assert_eq!(
-        policy.decide(&request, &fresh.with_free(&all)).unwrap(),
-        whole
-    );
+    let again = policy.decide(&request, &fresh.with_free(&all)).unwrap();
+    assert!(again.search().complete());
+    assert_eq!(again.best(), whole.best());
 }
 
 #[test]

@@ -203,9 +203,8 @@ fn link_kinds(problem: &Problem<'_, '_>, devices: &[CutDevice]) -> Option<LinkKi
     let graph = problem.view.graph();
     // An instance has the links of its device, whichever instance it is.
     let link = |a: usize, b: usize| -> Option<Link> {
-        let (first, second) = (&devices[a].ids, &devices[b].ids);
-        let other = if a == b { second.get(1)? } else { &second[0] };
-        Some(graph.link(first[0], *other))
+        let is_pair = a != b || devices[a].ids.len() > 1;
+        is_pair.then(|| graph.link_of_instances(devices[a].whole, devices[b].whole))
     };
     let kinds = LinkKinds::among(problem, devices.len(), link);
     let are_joined =

@@ -413,11 +413,7 @@ impl HardwareGraph {
         let host = if anchor(a) == anchor(b) {
             self.within[anchor(a)]
         } else if is_slice(a) && !is_host(b) || is_slice(b) && !is_host(a) {
-            // Without peer-to-peer links, data goes through the host's memory.
-            Link {
-                class: whole_pair.host.class.min(LinkClass::Phb),
-                ..whole_pair.host
-            }
+            through_memory(whole_pair.host)
         } else {
             return whole_pair;
         };
@@ -435,6 +431,16 @@ impl HardwareGraph {
     #[must_use]
     pub fn link(&self, a: DeviceId, b: DeviceId) -> Link {
         self.pair(a, b).best()
+    }
+
+    /// The link between an instance of one whole device and another instance of the same or of another
+    /// one. It is [`HardwareGraph::link`] of any two such instances that can exist at once.
+    pub(crate) fn link_of_instances(&self, a: DeviceId, b: DeviceId) -> Link {
+        if a == b {
+            self.within[a.index()]
+        } else {
+            through_memory(self.pairs[b.index() * self.anchors + a.index()].host)
+        }
     }
 
     /// What a job's processes must list to see these vertices, in rank order and once each, separated by
@@ -569,6 +575,14 @@ impl HardwareGraph {
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
+    }
+}
+
+/// A path through the host for an instance: without peer-to-peer links, data goes through the host's memory.
+fn through_memory(path: Link) -> Link {
+    Link {
+        class: path.class.min(LinkClass::Phb),
+        ..path
     }
 }
 
