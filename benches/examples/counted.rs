@@ -77,7 +77,8 @@ fn simulated(scheduler: &str, servers: usize, jobs: usize, arrivals: Arrivals) {
     let mut generator = Generator::mapa();
     (generator.jobs, generator.arrivals) = (jobs, arrivals);
     let workload = generator.generate(1).expect("the paper's mix");
-    let fleet = Fleet::new(vec![Arc::new(graph("dgx-1v")); servers]);
+    let server = Arc::new(graph("dgx-1v"));
+    let fleet = Fleet::new(std::iter::repeat_n(server, servers));
     let made = NamedScheduler::among(&SCHEDULERS, scheduler, Box::new(preserve()));
     let simulation = Simulation::new(&workload, fleet);
     let outcome = simulation.run(
