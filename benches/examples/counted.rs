@@ -100,8 +100,8 @@ const WORKS: &[(&str, fn())] = &[
     ("history dgx-1v", || history("dgx-1v", 1000)),
     ("history torus:4x4", || history("torus:4x4", 100)),
     ("history gb200-nvl72", || history("gb200-nvl72", 300)),
-    ("match ring 8 in torus:8x8", || {
-        matches(Pattern::ring(8), 8, 0)
+    ("match ring 12 in torus:8x8", || {
+        matches(Pattern::ring(12), 8, 20_928)
     }),
     ("match star 5 in torus:8x8", || {
         matches(Pattern::star(5), 8, 64)
