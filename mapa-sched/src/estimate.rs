@@ -87,13 +87,13 @@ pub(crate) struct RunningEstimates {
     jobs: BTreeMap<JobId, EstimatedRun>,
     /// The jobs by their expected ends.
     ends: BTreeSet<(Time, JobId)>,
-    /// What [`Fleet::tenants_hash`] is if the tenants are the jobs noted here.
+    /// [`Fleet::tenants_hash`], as it is if the tenants are the jobs noted here.
     hash: u64,
     /// The moment of the last wake-up that was ordered.
     asked: Option<Time>,
 }
 
-/// What [`RunningEstimates::refresh`] found otherwise than expected.
+/// Differences from expectation that [`RunningEstimates::refresh`] found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Surprises {
     /// Tenants came or went unannounced.

@@ -51,11 +51,11 @@ impl Position {
 /// between any two, each in the middle of what is left.
 const DISTANCE: u128 = 1 << 60;
 
-/// The jobs of one class.
+/// The jobs with one request, by position and by length.
 #[derive(Clone, Debug, Default)]
-struct JobClass {
+struct WaitingClass {
     jobs: BTreeSet<Position>,
-    /// The same by the shortest time that they can be expected to run.
+    /// The jobs by the shortest time that they can be expected to run.
     by_length: BTreeSet<(Duration, Position)>,
 }
 
@@ -73,7 +73,7 @@ pub struct WaitingJobs<T = ()> {
     entries: BTreeMap<Position, WaitingJob<T>>,
     positions: Hashed<JobId, Position>,
     serial: u64,
-    classes: BTreeMap<u64, JobClass>,
+    classes: BTreeMap<u64, WaitingClass>,
     /// The classes by a hash of their request; `None` if every job is a class of its own.
     by_request: Option<Hashed<u64, Vec<u64>>>,
 }
@@ -129,6 +129,11 @@ impl<T: Default> WaitingJobs<T> {
     /// The same, to be changed.
     pub fn get_mut(&mut self, at: Position) -> Option<&mut WaitingJob<T>> {
         self.entries.get_mut(&at)
+    }
+
+    /// The position of a job, if it waits.
+    pub fn position(&self, job: JobId) -> Option<Position> {
+        self.positions.get(&job).copied()
     }
 
     /// A job, if it waits, to be changed.
@@ -229,8 +234,8 @@ impl<T: Default> WaitingJobs<T> {
         }
     }
 
-    /// By a function: the key of the last job that is not behind this one, or 0; and that of the first
-    /// job behind it.
+    /// Finds the neighbours of a job by a function: the key of the last job that is not behind it, or 0,
+    /// and that of the first job behind it.
     fn neighbours(&self, job: &Job) -> (u128, Option<u128>) {
         let is_behind = |other: &WaitingJob<T>| self.order.compare(&other.job, job).is_gt();
         let Some((last, entry)) = self.entries.last_key_value() else {
@@ -319,17 +324,17 @@ impl<T: Default> WaitingJobs<T> {
     }
 }
 
-/// A walk through the queue, in order, that leaves out all jobs of a class at once: the first job of
-/// every class at first, and of each class the next one when it is told so.
+/// A walk through the queue, in order, that can leave out all jobs of a class at once. It begins with
+/// the first job of every class; the caller says with which job of the class it goes on.
 ///
-/// What a policy refuses to one job it refuses to all with the same request. So a queue of a
-/// thousand jobs of ten classes costs ten answers, and not a thousand looks at what is known.
+/// A policy that refuses one job refuses all with the same request. So a queue of a thousand jobs of
+/// ten classes costs ten answers, and not a thousand look-ups.
 #[derive(Debug)]
 pub struct ClassWalk(BinaryHeap<Reverse<(Position, u64)>>);
 
 impl ClassWalk {
-    /// Goes on with this job of a class, which must be behind all that were returned; with none, the
-    /// class is left out from here on.
+    /// Goes on with this job of a class, which must be behind all jobs returned so far. `None` leaves
+    /// out all other jobs of the class.
     pub fn go_on(&mut self, class: u64, next: Option<Position>) {
         self.0.extend(next.map(|next| Reverse((next, class))));
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use mapa_core::mig::Size;
 use mapa_core::testing::{joined_machines, patterns};
 use mapa_core::{
-    BuiltIn, Demand, DeviceId, HardwareGraph, MachineId, Pattern, Policy, Refusal, Request, greedy,
-    lowest_id, packed, random,
+    BuiltIn, Demand, DeviceId, HardwareGraph, LeaseId, MachineId, Pattern, Policy, Refusal,
+    Request, greedy, lowest_id, packed, random,
 };
 use mapa_sched::{
-    Action, Conservative, Easy, Event, Fleet, Job, JobId, NamedScheduler, RunTime, SCHEDULERS,
-    Scheduler, Time, Turn,
+    Action, Assignment, Conservative, Easy, Event, Fleet, Job, JobId, NamedScheduler, RunTime,
+    SCHEDULERS, Scheduler, Time, Turn,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -150,6 +150,114 @@ proptest! {
         let driver = run(&servers_of_two(servers), &mut scheduler, &jobs, pair);
         prop_assert_eq!(started(&driver, jobs.len()), starts(servers, &jobs, Kind::Conservative(depth)));
     }
+}
+
+fn simple(arrives: u64, devices: usize, length: u64, estimate: u64) -> Simple {
+    Simple {
+        arrives,
+        devices,
+        length,
+        estimate: Some(estimate),
+        cancelled: None,
+    }
+}
+
+#[test]
+fn a_job_that_takes_no_time_leaves_the_head_of_easy_its_reservation() {
+    // At 100 the second job starts and ends. The third needs all devices then, and the fourth must not
+    // take any.
+    let jobs = [
+        simple(0, 3, 100, 100),
+        simple(1, 2, 0, 0),
+        simple(1, 4, 10, 10),
+        simple(1, 2, 1000, 1000),
+    ];
+    let driver = run(
+        &[joined(&[1.0; 4])],
+        &mut Easy::new(lowest_id()),
+        &jobs,
+        ring,
+    );
+    let expected = [Some(0), Some(100), Some(100), Some(110)];
+    assert_eq!(started(&driver, jobs.len()), expected);
+}
+
+#[test]
+fn events_that_change_nothing_break_no_promise_of_conservative() {
+    let jobs = [
+        simple(0, 2, 100, 100),
+        simple(0, 1, 50, 200),
+        simple(0, 1, 200, 200),
+        // Reserved at 200, and at 100. When the second job ends early, the last is in the way of the
+        // one before it, which could have been first.
+        simple(1, 3, 100, 100),
+        simple(2, 2, 100, 100),
+    ];
+    let mut driver = prepared(&[joined(&[1.0; 4]), joined(&[1.0])], &jobs, ring);
+    let (machine, whole) = (MachineId(1), DeviceId(0));
+    let occupied = Event::Occupied {
+        machine,
+        whole,
+        occupied: true,
+    };
+    driver.at(Time::ZERO, occupied);
+    let cordoned = Event::Cordoned {
+        machine,
+        whole: Some(whole),
+        cordoned: true,
+    };
+    driver.at(Time::from_secs(60), cordoned);
+    driver.run(&mut Conservative::new(lowest_id()));
+    let expected = [0, 0, 0, 200, 100].map(Some);
+    assert_eq!(started(&driver, jobs.len()), expected);
+}
+
+#[test]
+fn a_job_that_is_adopted_renews_the_plan_of_its_machine() {
+    // Four devices: two are in use for ten hours, and the second job waits for all. The third is
+    // adopted on one, and the fourth fits on the other meanwhile.
+    let jobs = [
+        simple(0, 2, 36_000, 36_000),
+        simple(1, 4, 10, 10),
+        simple(6, 1, 10, 10),
+    ];
+    let mut driver = prepared(&[joined(&[1.0; 4])], &jobs, ring);
+    let at = Assignment {
+        machine: MachineId(0),
+        lease: LeaseId::default(),
+        placement: [DeviceId(2)].into_iter().collect(),
+        rest: Vec::new(),
+    };
+    let adopted = Event::Adopted {
+        job: Job::new(JobId(9), Request::new(Pattern::ring(1))),
+        at,
+        since: Time::ZERO,
+    };
+    driver.at(Time::from_secs(5), adopted);
+    driver.at(Time::from_secs(40_000), Event::Finished(JobId(9)));
+    driver.run(&mut Conservative::new(lowest_id()));
+    let expected = [0, 40_000, 6].map(Some);
+    assert_eq!(started(&driver, jobs.len()), expected);
+}
+
+#[test]
+fn a_reservation_beyond_the_depth_is_kept_when_its_moment_comes() {
+    // The first two are on a machine of four, the third on one of two. The fourth needs four devices
+    // and cannot be planned as long as the first may run for ever, so the fifth is reserved at 100.
+    // When the first ends, the fourth is reserved before it, which makes the depth full.
+    let mut jobs = vec![
+        simple(0, 2, 50, 0),
+        simple(0, 2, 200, 200),
+        simple(0, 2, 100, 100),
+        simple(1, 4, 10, 10),
+        simple(2, 2, 10, 10),
+    ];
+    jobs[0].estimate = Some(u64::MAX);
+    let machines = [joined(&[1.0; 4]), joined(&[1.0; 2])];
+    let mut scheduler = Conservative::new(lowest_id()).depth(1);
+    let driver = run(&machines, &mut scheduler, &jobs, ring);
+    let starts = started(&driver, jobs.len());
+    assert_eq!(starts, [0, 0, 0, 200, 100].map(Some));
 }
 
 #[test]

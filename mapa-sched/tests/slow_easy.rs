@@ -75,7 +75,7 @@ impl<P: Policy> SlowEasy<P> {
     }
 
     /// A decision with which a job may run on beyond the head's moment.
-    fn beside(
+    fn backfilled(
         &self,
         job: &Job,
         decision: &Decision,
@@ -124,7 +124,7 @@ impl<P: Policy> Scheduler for SlowEasy<P> {
             let is_beyond = head.as_ref().is_some_and(|head| until > head.at);
             let chosen = match (&head, decision) {
                 (Some(head), Some(decision)) if is_beyond => {
-                    self.beside(&job, &decision, head, turn.fleet())
+                    self.backfilled(&job, &decision, head, turn.fleet())
                 }
                 (_, decision) => decision,
             };
@@ -150,6 +150,11 @@ proptest! {
     fn easy_on_several_machines_is_what_a_visit_to_everything_gives(
         machines in whole_machines(), jobs in exact(24), shapes in vec(patterns(1..=5), 1..5), name in names(),
     ) {
+        // Some take no time: they end at the very moment at which they start.
+        let mut jobs = jobs;
+        for job in jobs.iter_mut().filter(|job| job.length == 1) {
+            (job.length, job.estimate) = (0, Some(0));
+        }
         // On machines that are there twice too, where many moments and machines are equal.
         for machines in [machines.clone(), [machines.clone(), machines].concat()] {
             let policy = || BuiltIn::named(name).unwrap();
@@ -200,7 +205,7 @@ fn a_thousand_jobs_of_one_request_are_refused_at_once() {
     });
     run(&machines, &mut watched, &jobs, crate::backfill::ring);
     // Twelve devices start at most twelve jobs at once, and after each start three machines may be
-    // asked about four requests, and about the head beside them.
+    // asked about four requests, and about the head.
     assert!(
         largest < 12 * 4 * 3 * 3,
         "{largest} questions at one instant"

@@ -10,7 +10,7 @@
 //!   left, the best that this device and those after it can have. Where instances of one device have
 //!   different values, as those of several profiles may, each number of each value is a choice of its own.
 //! - **Links are of two kinds**, one within islands of devices and one between them, and nothing else
-//!   matters. [`Spread`] knows which numbers of edges between islands are possible.
+//!   matters. [`RanksByIsland`] knows which numbers of edges between islands are possible.
 //!
 //! Going through the devices in the order of their ids, the earliest choice that still reaches the best
 //! value gives the lowest ids of all. Ids of instances ascend from device to device.
@@ -29,7 +29,7 @@ use super::valued::by_keys;
 use crate::ids::DeviceId;
 use crate::matching::{Few, Limits, Placement, SearchStats};
 use crate::pattern::Demand;
-use crate::reach::Spread;
+use crate::reach::RanksByIsland;
 use crate::score::{Form, Objective, PairsOf, Seat};
 use crate::topology::{DeviceSet, Link};
 use crate::view::View;
@@ -133,7 +133,7 @@ struct CutDevice {
     ids: Vec<DeviceId>,
 }
 
-/// What every rank demands, if no condition rules numbers out.
+/// The demand of every rank, if no condition rules numbers out.
 fn plain_demand<'o>(problem: &Problem<'o, '_>) -> Option<&'o Demand> {
     let Problem { request, view, .. } = *problem;
     let pattern = &request.pattern;
@@ -226,13 +226,13 @@ fn over_islands(
     let (inner, islands) = islands(kinds, devices)?;
     let of_island = |island: &Vec<usize>| island.iter().map(|&at| devices[at].ids.len()).sum();
     let free: Vec<usize> = islands.iter().map(of_island).collect();
-    let spread = Spread::new(pattern.family(), pattern.len(), &free)?;
+    let ranks_by_island = RanksByIsland::new(pattern.family(), pattern.len(), &free)?;
     // Two ranks may be joined by several edges.
     let edges = pattern.edges().len();
-    let per_pair = edges / spread.pairs();
+    let per_pair = edges / ranks_by_island.pairs();
     // By number of pairs between islands, the keys; the best first.
     let mut ways: Vec<(Few<f64>, usize)> = Vec::new();
-    for between in 0..=spread.pairs() {
+    for between in 0..=ranks_by_island.pairs() {
         let mut by_kind = [(between * per_pair) as u32; 2];
         by_kind[inner] = (edges - between * per_pair) as u32;
         let keys = kinds.keys(criteria.iter(), problem.requirements, traffic, &by_kind);
@@ -245,14 +245,14 @@ fn over_islands(
         .filter_map(|equals| {
             let counts = equals
                 .iter()
-                .filter_map(|(_, between)| spread.earliest(*between))
+                .filter_map(|(_, between)| ranks_by_island.earliest(*between))
                 .max()?;
             Some((equals, counts))
         })
         .next()?;
     let order = equals
         .iter()
-        .filter_map(|(_, between)| spread.smallest_order(&counts, *between))
+        .filter_map(|(_, between)| ranks_by_island.smallest_order(&counts, *between))
         .min()?;
     let ids = |island: &Vec<usize>| -> Vec<DeviceId> {
         let own = island

@@ -23,7 +23,7 @@ mod islands;
 mod kinds;
 mod of_pattern;
 mod paths;
-mod spread;
+mod ranks_by_island;
 mod subsets;
 
 use std::sync::OnceLock;
@@ -32,7 +32,7 @@ pub(crate) use counts::{IslandEdges, KindCounts};
 pub(crate) use family::Family;
 pub(crate) use islands::{Archipelago, Closing, Covers, Island, MOST_RANKS, islands};
 pub(crate) use kinds::{KINDS, PairKinds};
-pub(crate) use spread::Spread;
+pub(crate) use ranks_by_island::RanksByIsland;
 pub(crate) use subsets::{MOST, Mask, SubsetMap, choose, earliness, members, of_size, place};
 
 use self::frontier::Frontier;

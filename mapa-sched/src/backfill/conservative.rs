@@ -32,14 +32,15 @@ use crate::waiting::{Position, WaitingJob, WaitingJobs};
 /// its policy chooses at that moment, on any machine. If an earlier reservation needs those devices,
 /// the policy chooses among the others.
 ///
-/// **When a plan changes.** Nothing changes while everything goes as expected. When a job ends
-/// early or is cancelled, or starts on another machine than planned, every reservation moves to the
-/// earliest moment that is open to it on the machines that have more room now, in order of arrival
-/// and never to a later one, until none moves any more (compression). The whole
-/// plan is made anew, in order of arrival, when a layout changes, or when another program takes or
-/// gives back devices; the plan of one machine, when a job there outlives its estimate. Only then can
-/// a job be delayed; where estimates are too short, this can happen again and again. If all estimates are right, every job
-/// starts no later than the moment reserved when it came within the depth.
+/// **When a plan changes.** Nothing changes while everything goes as expected. A machine has more room
+/// than planned when a job there ends early, or when a job with a reservation there is cancelled or
+/// starts elsewhere. Every reservation then moves to the earliest moment that is open to it on such
+/// machines, in order of arrival and never to a later one, until none moves any more (compression).
+/// The plan of a machine is made anew, in order of arrival, when its layout changes, a device is
+/// cordoned or withheld, a job there is adopted or outlives its estimate, or another program takes or
+/// gives back devices. Only then can a job be delayed; where estimates are too short, this can happen again and again. If all
+/// estimates are right, every job starts no later than the moment reserved when it came within the
+/// depth.
 ///
 /// **Estimates** are as for [`Easy`](crate::Easy).
 ///
@@ -58,7 +59,7 @@ use crate::waiting::{Position, WaitingJob, WaitingJobs};
 /// moment: each costs O(c) for c starts and ends on it. Where they are not the right ones, the policy
 /// decides on that machine, once and once more for each reservation there that must change its
 /// devices. Compression does this for every reservation, but only on machines that have more room.
-/// Planning anew does it for every reservation of the machine, or of all machines. An instant at which nothing starts
+/// Planning anew does it for every reservation of the machine, on all machines. An instant at which nothing starts
 /// and all goes as expected costs O(d) for d jobs within the depth.
 pub struct Conservative {
     name: String,
@@ -74,14 +75,16 @@ pub struct Conservative {
     moments: BTreeSet<(Time, u64, MachineId)>,
     /// When machines have free devices, apart from reservations.
     free: FreeMoments,
-    /// The fleet without any tenant, on which plans are made; and how often it had changed by then
-    /// which devices can be used.
+    /// The fleet without any tenant, on which plans are made; with its number of machines, and
+    /// [`Fleet::usable_changes`] when it was made.
     idle: Fleet,
-    usable: Option<u64>,
+    usable: Option<(usize, u64)>,
     /// The state of the fleet that the plans know.
     read: Option<FleetState>,
     /// Whether a job has ended sooner than planned since the last turn.
     ended_early: bool,
+    /// The machines on which jobs were adopted since the last turn.
+    adopted: BTreeSet<MachineId>,
     /// The machines that have more room than reservations know.
     eased: BTreeSet<MachineId>,
 }
@@ -141,6 +144,7 @@ impl Conservative {
             usable: None,
             read: None,
             ended_early: false,
+            adopted: BTreeSet::new(),
             eased: BTreeSet::new(),
         }
     }
@@ -174,21 +178,6 @@ impl Conservative {
     fn refresh(&mut self, now: Time, fleet: &Fleet) {
         let surprises = self.running.refresh(now, fleet);
         self.answers.refresh(fleet);
-        // The devices that are present and not cordoned differ from those planned with.
-        let is_other = self.usable != Some(fleet.usable_changes());
-        if is_other {
-            self.usable = Some(fleet.usable_changes());
-            self.idle = fleet.clone();
-            for (tenant, ..) in fleet.tenants() {
-                // A tenant that the fleet lists holds a lease, so its end can be booked.
-                let _ = self.idle.book(&Event::Finished(tenant.job()));
-            }
-            // Whether the idle fleet has a place for a job depends on what is present and not
-            // cordoned.
-            self.waiting
-                .iter_mut()
-                .for_each(|entry| entry.own.on_idle = OnIdle::Unknown);
-        }
         let all = || fleet.machines().iter().map(Allocator::id).collect();
         let changed = self.read.and_then(|read| fleet.changed_since(read));
         let mut changed: BTreeSet<MachineId> = changed.map_or_else(all, Iterator::collect);
@@ -197,14 +186,15 @@ impl Conservative {
         }
         // The old moments on these machines rest on a state or on ends that no longer hold.
         // Compression only moves jobs to earlier moments, so it cannot repair them.
-        let mut anew: BTreeSet<MachineId> = BTreeSet::new();
-        if surprises.tenants || is_other {
-            anew = all();
+        let mut anew = std::mem::take(&mut self.adopted);
+        if surprises.tenants {
+            anew.extend(changed.iter().copied());
         }
         for &job in &surprises.overdue {
             self.free.is_late(job, fleet);
             anew.extend(fleet.machines_of(job));
         }
+        anew.extend(self.use_machines(fleet));
         self.plans
             .resize(fleet.machines().len(), Default::default());
         for &id in &anew {
@@ -225,13 +215,50 @@ impl Conservative {
         self.read = Some(fleet.state());
     }
 
+    /// Brings the idle fleet up to date. Returns the machines whose devices that are present and not
+    /// cordoned differ from those planned with.
+    ///
+    /// # Complexity
+    /// O(1) if the fleet says that none has changed, else O(m) for m machines, and a copy of the fleet
+    /// if any differs.
+    fn use_machines(&mut self, fleet: &Fleet) -> BTreeSet<MachineId> {
+        let usable = Some((fleet.machines().len(), fleet.usable_changes()));
+        if self.usable == usable {
+            return BTreeSet::new();
+        }
+        self.usable = usable;
+        let as_known = |machine: &Allocator| {
+            let known = self.idle.machine(machine.id());
+            known.is_ok_and(|known| {
+                known.view().present() == machine.view().present()
+                    && known.cordoned() == machine.cordoned()
+            })
+        };
+        let others = fleet.machines().iter().filter(|machine| !as_known(machine));
+        let others: BTreeSet<MachineId> = others.map(Allocator::id).collect();
+        if !others.is_empty() {
+            self.idle = fleet.clone();
+            for (tenant, ..) in fleet.tenants() {
+                // A tenant that the fleet lists holds a lease, so its end can be booked.
+                let _ = self.idle.book(&Event::Finished(tenant.job()));
+            }
+            // Whether the idle fleet has a place for a job depends on what is present and not
+            // cordoned.
+            self.waiting
+                .iter_mut()
+                .for_each(|entry| entry.own.on_idle = OnIdle::Unknown);
+        }
+        others
+    }
+
     /// Whether the queue must be gone through: a job within the depth has no reservation, or the
     /// moment of one has come.
     fn is_due(&self, now: Time) -> bool {
         let has_come = self.moments.first().is_some_and(|&(at, ..)| at <= now);
         // A job that cannot be planned never has a reservation, so it makes the queue due at every
         // instant: it is tried at every change.
-        has_come || self.moments.len() < self.depth.min(self.waiting.len())
+        let mut first = self.waiting.iter().take(self.depth);
+        has_come || first.any(|entry| entry.own.reserved.is_none())
     }
 
     /// Goes through the queue once. Jobs whose moment is still to come may move to an earlier one, on
@@ -248,6 +275,20 @@ impl Conservative {
                 let entry = self.waiting.get(at);
                 reserved += usize::from(entry.is_some_and(|entry| entry.own.reserved.is_some()));
                 next = self.waiting.after(at).map(|(at, _)| at);
+            }
+        }
+        // Jobs may have a reservation and others before them none, so that they are beyond the depth.
+        let due: Vec<Position> = {
+            let come = self.moments.iter().take_while(|(from, ..)| *from <= now);
+            let jobs = come.filter_map(|&(_, serial, machine)| {
+                let slots = self.plans.get(machine.0 as usize)?.slots();
+                Some(slots.iter().find(|slot| slot.serial == serial)?.job.id)
+            });
+            jobs.filter_map(|job| self.waiting.position(job)).collect()
+        };
+        for at in due {
+            if self.plan_one(at, now, eased, turn) {
+                self.waiting.remove(at);
             }
         }
     }
@@ -521,7 +562,7 @@ impl Conservative {
     }
 }
 
-/// What a search for the moment of a job has found.
+/// The result of a search for the moment of a job.
 enum Found {
     Started(MachineId),
     Reserved(Time, MachineId),
@@ -613,7 +654,9 @@ impl Scheduler for Conservative {
     fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.waiting.push(job),
-            Event::Adopted { job, since, .. } => {
+            Event::Adopted { job, at, since } => {
+                let parts = at.rest.iter().map(|part| part.machine);
+                self.adopted.extend(parts.chain([at.machine]));
                 self.running
                     .start(job.id, since, crate::estimate::length(&job));
             }

@@ -24,7 +24,7 @@ use crate::waiting::{Position, WaitingJobs};
 /// head. The reserved moment is the earliest at which the head's policy will have a decision, by
 /// the expected ends of running jobs. A later job may start before the head in two cases: it is
 /// expected to end by that moment, or the head can still be placed at that moment while the later
-/// job runs. For the second case the head's policy decides on a copy of the fleet at that moment,
+/// job runs. For the second case the head's policy decides on copies of the machines that fit at that moment,
 /// without the devices that such jobs have taken. If it has no decision, the later job is tried on
 /// the devices that the head would leave. (Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995;
 /// Mu'alem and Feitelson, "Utilization, predictability, workloads, and user runtime estimates in
@@ -49,8 +49,8 @@ use crate::waiting::{Position, WaitingJobs};
 /// # Complexity
 /// An instant costs one decision over the fleet for each different request that waits, and two more
 /// after each start for those that would run beyond the reserved moment; to reserve the moment, one
-/// decision on a machine for each that has enough free devices by number before the head fits. What
-/// waits with the same request costs nothing. An instant costs O(1) for each different request if
+/// decision on a machine for each that has enough free devices by number before the head fits. Other
+/// jobs with the same request cost nothing. An instant costs O(1) for each different request if
 /// neither the fleet nor the queue has changed.
 pub struct Easy {
     name: String,
@@ -326,7 +326,7 @@ impl Easy {
 
     /// Reserves the earliest moment at which a job can be placed. Returns false if it cannot be
     /// placed even when all that runs has ended.
-    fn reserve(&mut self, at: Position, now: Time, fleet: &Fleet) -> bool {
+    fn reserve(&mut self, at: Position, fleet: &Fleet) -> bool {
         let Some(entry) = self.waiting.get(at) else {
             return false;
         };
@@ -340,16 +340,13 @@ impl Easy {
             .values_mut()
             .for_each(|answer| answer.beside = BackfillChoice::Unknown);
         let policies = &mut self.policies;
-        let earliest = self.moments.earliest(
-            need(&job) as usize,
-            now,
-            (fleet, &self.running),
-            |machine| {
-                policies
-                    .ask(&job, |policy| policy.decide(&job.request, &machine.view()))
-                    .is_ok()
-            },
-        );
+        let earliest =
+            self.moments
+                .earliest(need(&job) as usize, (fleet, &self.running), |machine| {
+                    policies
+                        .ask(&job, |policy| policy.decide(&job.request, &machine.view()))
+                        .is_ok()
+                });
         let Some((at, machines)) = earliest else {
             return false;
         };
@@ -425,6 +422,10 @@ impl Scheduler for Easy {
         while let Some((at, class)) = walk.next() {
             let next = match self.try_one(at, now, guarded, turn) {
                 StartAttempt::Left => {
+                    // A job before the head has taken devices, which the head may have counted on.
+                    if !guarded {
+                        self.head = None;
+                    }
                     let next = self.waiting.next_of(class, at);
                     self.waiting.remove(at);
                     next
@@ -432,7 +433,7 @@ impl Scheduler for Easy {
                 // The first waiting job that can be planned becomes the head. `||` stops there: only
                 // one job has a reservation. Jobs with the same request cannot start either.
                 StartAttempt::Waits => {
-                    guarded = guarded || self.reserve(at, now, turn.fleet());
+                    guarded = guarded || self.reserve(at, turn.fleet());
                     None
                 }
                 StartAttempt::TooLong(most) => self.waiting.next_short_of(class, at, most),

@@ -1,7 +1,7 @@
 //! Backfilling: a later job starts before an earlier one if that does not delay the earlier one.
 //!
 //! Published backfilling counts processors. Here "fits" means that the job's policy has a decision,
-//! so a reservation is of devices. What the counts allow is checked on a copy of the fleet as it
+//! so a reservation is of devices. What the counts allow is checked on copies of machines as they
 //! will be at that moment. Where all devices are alike, the schedules are those of the published
 //! rules.
 

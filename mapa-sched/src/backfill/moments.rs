@@ -15,15 +15,15 @@ use crate::job::JobId;
 use crate::time::Time;
 
 /// How many numbers of devices are kept in order. If more are asked for, all are made anew.
-const MOST_RANKINGS: usize = 64;
+const MOST_ORDERS: usize = 64;
 
 /// The expected ends of the leases of each machine, and the machines in order of the moment at which
-/// they have so many free devices.
+/// they have a number of devices free.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeMoments {
     machines: Vec<MachineEnds>,
     /// By number of devices.
-    rankings: BTreeMap<usize, Ranking>,
+    orders: BTreeMap<usize, MomentOrder>,
     /// The state of the fleet that is known here.
     read: Option<FleetState>,
     /// The machines with jobs that run for longer than expected.
@@ -39,11 +39,11 @@ struct MachineEnds {
     ends: Vec<(Time, LeaseId, usize)>,
 }
 
-/// The machines in order of the moment at which so many devices are free.
+/// The machines in order of the moment at which a number of devices is free.
 #[derive(Clone, Debug, Default)]
-struct Ranking {
+struct MomentOrder {
     order: BTreeSet<(Time, MachineId)>,
-    /// The moment of each machine; none for one that never has so many.
+    /// The moment of each machine; `None` if it never has that number.
     of: Vec<Option<Time>>,
 }
 
@@ -65,8 +65,9 @@ impl MachineEnds {
         }
     }
 
-    /// The first moment at which so many devices are free, those that are shared or cordoned counted
-    /// as well: not later than when that many can be had. [`Time::ZERO`] if they are free now.
+    /// The first moment at which `need` devices are free, those that are shared or cordoned counted
+    /// as well: no later than the moment at which a job can have them. [`Time::ZERO`] if they are free
+    /// now.
     fn moment(&self, need: usize) -> Option<Time> {
         let mut free = self.free;
         if free >= need {
@@ -86,7 +87,7 @@ impl MachineEnds {
     }
 }
 
-impl Ranking {
+impl MomentOrder {
     fn put(&mut self, machine: MachineId, moment: Option<Time>) {
         let at = machine.0 as usize;
         if at >= self.of.len() {
@@ -127,37 +128,37 @@ impl FreeMoments {
                 continue;
             };
             let ends = MachineEnds::of(machine, fleet, running);
-            for (&need, ranking) in &mut self.rankings {
-                ranking.put(id, ends.moment(need));
+            for (&need, order) in &mut self.orders {
+                order.put(id, ends.moment(need));
             }
             self.machines[id.0 as usize] = ends;
         }
         self.read = Some(fleet.state());
     }
 
-    fn ranking(&mut self, need: usize) -> &Ranking {
-        if !self.rankings.contains_key(&need) && self.rankings.len() >= MOST_RANKINGS {
-            self.rankings.clear();
+    fn order_for(&mut self, need: usize) -> &MomentOrder {
+        if !self.orders.contains_key(&need) && self.orders.len() >= MOST_ORDERS {
+            self.orders.clear();
         }
         let machines = &self.machines;
-        self.rankings.entry(need).or_insert_with(|| {
-            let mut ranking = Ranking::default();
+        self.orders.entry(need).or_insert_with(|| {
+            let mut order = MomentOrder::default();
             for (id, ends) in (0..).map(MachineId).zip(machines) {
-                ranking.put(id, ends.moment(need));
+                order.put(id, ends.moment(need));
             }
-            ranking
+            order
         })
     }
 
-    /// The first machine by the moment from which on it has so many free devices, with that moment.
+    /// The machine that is the first to have `need` devices free, and the moment.
     /// Reservations do not count.
     pub(super) fn first(&mut self, need: usize) -> Option<(Time, MachineId)> {
-        self.ranking(need).order.first().copied()
+        self.order_for(need).order.first().copied()
     }
 
     /// The next machine in that order. Call [`FreeMoments::first`] first.
     pub(super) fn after(&self, need: usize, last: (Time, MachineId)) -> Option<(Time, MachineId)> {
-        let order = &self.rankings.get(&need)?.order;
+        let order = &self.orders.get(&need)?.order;
         order.range((Excluded(last), Unbounded)).next().copied()
     }
 
@@ -166,38 +167,48 @@ impl FreeMoments {
     /// `None` if no machine ever fits.
     ///
     /// # Complexity
-    /// O(m) for m machines that have so many devices now, and do not fit. A copy of a machine for each
+    /// O(m) for m machines that have `need` devices now, and do not fit. A copy of a machine for each
     /// end on it up to that moment.
     pub(super) fn earliest(
         &mut self,
         need: usize,
-        now: Time,
         (fleet, running): (&Fleet, &RunningEstimates),
         mut fits: impl FnMut(&Allocator) -> bool,
     ) -> Option<(Time, Vec<Allocator>)> {
         self.refresh(fleet, running);
-        self.ranking(need);
-        let mut candidates = self.rankings[&need].order.iter().copied().peekable();
+        self.order_for(need);
+        let mut candidates = self.orders[&need].order.iter().copied().peekable();
         // Machines that do not fit at the moment at which they have enough devices by number, with the
         // next moment to come at which they may.
         let mut later: BTreeSet<(Time, MachineId)> = BTreeSet::new();
-        let next_end = |machine: MachineId, after: Time| {
-            let next = self.machines.get(machine.0 as usize)?.next_end(after)?;
-            Some((next, machine))
-        };
         let (mut found, mut there) = (None, Vec::new());
         loop {
-            let (at, id) = match (candidates.peek(), later.first()) {
-                (Some(candidate), Some(waits)) if waits < candidate => later.pop_first()?,
-                (Some(_), _) => candidates.next()?,
-                (None, Some(_)) => later.pop_first()?,
+            let (at, id, is_first) = match (candidates.peek(), later.first()) {
+                (Some(&candidate), Some(&waits)) if waits < candidate => {
+                    later.pop_first();
+                    (waits.0, waits.1, false)
+                }
+                (Some(&(at, id)), _) => {
+                    candidates.next();
+                    (at, id, true)
+                }
+                (None, Some(&(at, id))) => {
+                    later.pop_first();
+                    (at, id, false)
+                }
                 (None, None) => break,
             };
             if found.is_some_and(|found| at > found) || at == Time(u64::MAX) {
                 break;
             }
-            // What is free now did not fit, or the job would have started.
-            if at > now {
+            let Some(machine) = self.machines.get(id.0 as usize) else {
+                continue;
+            };
+            // Devices that are free now did not fit, or the job would have started. An end may be due
+            // at this very moment: that of a job that takes no time.
+            let next = if is_first && machine.free >= need {
+                machine.ends.first().map(|&(at, ..)| at)
+            } else {
                 let Some(then) = self.at(id, at, fleet) else {
                     continue;
                 };
@@ -206,8 +217,9 @@ impl FreeMoments {
                     there.push(then);
                     continue;
                 }
-            }
-            later.extend(next_end(id, at.max(now)));
+                machine.next_end(at)
+            };
+            later.extend(next.map(|next| (next, id)));
         }
         Some((found?, there))
     }

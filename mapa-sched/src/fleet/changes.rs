@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use mapa_core::{Allocator, MachineId};
 
-/// How many changes are remembered. Whoever has missed more looks at every machine.
+/// How many changes are remembered. A reader that has missed more looks at every machine.
 const KEPT: usize = 1 << 10;
 
 /// A state of a fleet: two are equal if no machine has changed between them. A number, compared in
@@ -21,7 +21,7 @@ pub struct FleetState {
 
 /// The machines that have changed, latest last, each with the state before.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct ChangeLog {
     latest: VecDeque<(FleetState, MachineId)>,
     now: FleetState,
 }
@@ -33,7 +33,7 @@ fn mixed(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-impl Changes {
+impl ChangeLog {
     /// No changes yet of these machines.
     pub(super) fn of(machines: &[Allocator]) -> Self {
         let mut changes = Self::default();
@@ -93,14 +93,14 @@ mod tests {
         (0..count).map(machine).collect()
     }
 
-    fn since(changes: &Changes, then: FleetState) -> Option<Vec<u32>> {
+    fn since(changes: &ChangeLog, then: FleetState) -> Option<Vec<u32>> {
         Some(changes.since(then)?.map(|id| id.0).collect())
     }
 
     #[test]
     fn the_latest_changes_are_listed_and_older_ones_are_not_known() {
         let machines = machines(3);
-        let mut changes = Changes::of(&machines);
+        let mut changes = ChangeLog::of(&machines);
         let mut states = vec![changes.now()];
         for at in 0..3 * KEPT {
             changes.push(&machines[at % 3]);
@@ -119,20 +119,20 @@ mod tests {
     #[test]
     fn what_happened_to_a_copy_or_to_other_machines_is_not_taken_for_the_own() {
         let mut machines = machines(2);
-        let mut changes = Changes::of(&machines);
+        let mut changes = ChangeLog::of(&machines);
         let before = changes.now();
         let mut copy = changes.clone();
         changes.push(&machines[0]);
         copy.push(&machines[1]);
         assert_eq!(since(&changes, copy.now()), None);
         assert_eq!(since(&changes, before), Some(vec![0]));
-        // The same machine, in another state.
-        let mut other = Changes::of(&machines);
+        // One machine in two states.
+        let mut other = ChangeLog::of(&machines);
         machines[0]
             .allocate(lowest_id(), &Request::new(Pattern::ring(1)))
             .unwrap();
         other.push(&machines[0]);
         assert_eq!(since(&changes, other.now()), None);
-        assert_eq!(since(&changes, Changes::of(&machines[..1]).now()), None);
+        assert_eq!(since(&changes, ChangeLog::of(&machines[..1]).now()), None);
     }
 }

@@ -27,7 +27,7 @@ use crate::job::{Job, JobId, TaskId, Tenant};
 
 pub(crate) use answer::best_of;
 use answer::{better, no_machine};
-use changes::Changes;
+use changes::ChangeLog;
 pub use changes::FleetState;
 pub(crate) use hash::{hash_of, hash_of_tenant};
 use index::Index;
@@ -46,8 +46,8 @@ pub struct Fleet {
     network: Option<FleetNetwork>,
     /// Why devices get no new tenants, for as long as there is a cause.
     withheld: BTreeMap<(MachineId, DeviceId), BTreeSet<WithheldCause>>,
-    changes: Changes,
-    /// How often it has changed which devices are present or withheld.
+    changes: ChangeLog,
+    /// How often it may have changed which devices are present or withheld.
     usable_changes: u64,
     /// The XOR of the tenants' hashes.
     tenants_hash: u64,
@@ -110,7 +110,7 @@ impl Fleet {
         };
         let machines: Vec<Allocator> = (0u32..).zip(graphs).map(machine).collect();
         Self {
-            changes: Changes::of(&machines),
+            changes: ChangeLog::of(&machines),
             machines,
             ..Self::default()
         }
@@ -162,14 +162,15 @@ impl Fleet {
     }
 
     /// The machines that have changed since a [state](Self::state); a machine may be listed more than
-    /// once. `None` if that was a thousand changes ago or more, or is a state of another fleet: then
-    /// any may have changed. O(1).
+    /// once. `None` if there were more than 1,024 changes since, or if it is a state of another fleet:
+    /// then any may have changed. O(1).
     #[must_use]
     pub fn changed_since(&self, state: FleetState) -> Option<impl Iterator<Item = MachineId> + '_> {
         self.changes.since(state)
     }
 
-    /// How often it has changed which devices are present or withheld.
+    /// How often it may have changed which devices are present or withheld: events that change
+    /// nothing count too.
     pub(crate) fn usable_changes(&self) -> u64 {
         self.usable_changes
     }
@@ -280,7 +281,7 @@ impl Fleet {
         }
     }
 
-    /// The same, where of some machines only these devices may be used, besides what is in use.
+    /// Decides as [`Fleet::decide`] does, with some machines limited to these devices.
     ///
     /// # Complexity
     /// As [`Fleet::decide`], and a decision for each machine in `limits`.

@@ -1,5 +1,6 @@
 //! The answers of a policy to one request, in every state.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mapa_core::{Allocator, Decision, MachineId, Policy, Refusal, Request};
@@ -80,21 +81,20 @@ impl RankedStates {
         // In the states of taken machines another machine may be the lowest for this once: it takes
         // the place of the taken one in the tournament, and is put back after the tournament was
         // read.
-        let not_whole = || {
-            taken
-                .iter()
-                .filter_map(|machine| states.state_of(machine.0))
-        };
-        for state in not_whole() {
+        // Each state once: thousands of taken machines may be in one.
+        let taken: BTreeSet<u32> = taken.iter().map(|machine| machine.0).collect();
+        let not_whole = taken.iter().filter_map(|&machine| states.state_of(machine));
+        let not_whole: BTreeSet<usize> = not_whole.collect();
+        for &state in &not_whole {
             let first = states
                 .machines(state)
                 .iter()
-                .find(|&&machine| !taken.contains(&MachineId(machine)));
+                .find(|machine| !taken.contains(machine));
             self.enter(state, first.copied());
         }
         // The lower half of a number is the machine.
         let best = self.tournament.least().map(|number| number as u32);
-        for state in not_whole() {
+        for &state in &not_whole {
             self.enter(state, states.machines(state).first().copied());
         }
         let machine = best?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mapa_core::{Allocator, DeviceId, HardwareGraph, LeaseId, MachineId, Snapshot};
 
-use super::changes::Changes;
+use super::changes::ChangeLog;
 use super::network::FleetNetwork;
 use super::{Fleet, TenantLeases, WithheldCause};
 use crate::error::{Error, ErrorKind};
@@ -195,7 +195,7 @@ impl Fleet {
             }
         }
         // The machines were replaced without `Fleet::change`.
-        fleet.changes = Changes::of(&fleet.machines);
+        fleet.changes = ChangeLog::of(&fleet.machines);
         Ok(fleet)
     }
 }

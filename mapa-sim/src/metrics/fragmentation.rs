@@ -32,14 +32,14 @@ pub struct Fragmentation {
     rings: Vec<Request>,
     known: BTreeMap<(u64, DeviceSet), Option<f64>>,
     idle: BTreeMap<u64, Vec<Option<f64>>>,
-    /// What the servers have together, in the state in which they were seen last: an event changes one
-    /// or two of many.
+    /// The sums over all servers, and the state of the fleet to which they belong: an event changes one
+    /// server or two of many.
     seen: Option<(FleetState, Sums)>,
 }
 
-/// What a server has, or several together.
+/// The devices of a server, or of several together.
 #[derive(Clone, Copy, Debug, Default)]
-struct Share {
+struct ServerShare {
     /// The number of whole devices.
     devices: usize,
     in_use: f64,
@@ -53,11 +53,11 @@ struct Share {
 #[derive(Clone, Debug)]
 struct Sums {
     /// The root at 1, the children of `i` at `2 i` and `2 i + 1`, the servers from `places` on.
-    nodes: Vec<Share>,
+    nodes: Vec<ServerShare>,
     places: usize,
 }
 
-impl std::ops::Add for Share {
+impl std::ops::Add for ServerShare {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -71,18 +71,18 @@ impl std::ops::Add for Share {
 }
 
 impl Sums {
-    fn of(servers: impl ExactSizeIterator<Item = Share>) -> Self {
+    fn of(servers: impl ExactSizeIterator<Item = ServerShare>) -> Self {
         let places = servers.len().next_power_of_two();
-        let mut nodes = vec![Share::default(); places];
+        let mut nodes = vec![ServerShare::default(); places];
         nodes.extend(servers);
-        nodes.resize(2 * places, Share::default());
+        nodes.resize(2 * places, ServerShare::default());
         for at in (1..places).rev() {
             nodes[at] = nodes[2 * at] + nodes[2 * at + 1];
         }
         Self { nodes, places }
     }
 
-    fn set(&mut self, server: usize, share: Share) {
+    fn set(&mut self, server: usize, share: ServerShare) {
         let mut at = self.places + server;
         self.nodes[at] = share;
         while at > 1 {
@@ -91,7 +91,7 @@ impl Sums {
         }
     }
 
-    fn total(&self) -> Share {
+    fn total(&self) -> ServerShare {
         self.nodes[1]
     }
 }
@@ -161,8 +161,8 @@ impl Fragmentation {
         (count > 0).then(|| sum / count as f64)
     }
 
-    /// What the machines have together: looks at those that have changed.
-    fn look_at(&mut self, fleet: &Fleet) -> Share {
+    /// Adds up the machines; looks only at those that have changed.
+    fn look_at(&mut self, fleet: &Fleet) -> ServerShare {
         let changed = |(then, sums): (FleetState, Sums)| {
             let changed: Vec<MachineId> = fleet.changed_since(then)?.collect();
             Some((changed, sums))
@@ -186,9 +186,9 @@ impl Fragmentation {
         total
     }
 
-    fn share(&mut self, view: View<'_>) -> Share {
+    fn share(&mut self, view: View<'_>) -> ServerShare {
         let fragmentation = self.of(view.graph(), view.free());
-        Share {
+        ServerShare {
             devices: view.graph().wholes().len(),
             in_use: in_use(view),
             fragmentation: fragmentation.map_or((0.0, 0), |share| (share, 1)),
@@ -280,7 +280,7 @@ impl OverTime {
     /// Adds a point. Of several points at one moment the last replaces the others: it is the state
     /// that lasts.
     pub fn observe(&mut self, now: Time, fleet: &Fleet, fragmentation: &mut Fragmentation) {
-        let Share {
+        let ServerShare {
             devices, in_use, ..
         } = fragmentation.look_at(fleet);
         let point = Point {

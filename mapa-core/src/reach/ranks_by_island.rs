@@ -23,18 +23,18 @@ use super::family::Family;
 /// The most ranks of all-to-all: its table grows with their fourth power.
 const MOST_RANKS_OF_ALL: usize = 64;
 
-/// A pattern of one family on islands that have so many devices.
-pub(crate) struct Spread<'f> {
+/// A pattern of one family, and the numbers of devices of the islands that its ranks may use.
+pub(crate) struct RanksByIsland<'f> {
     family: Family,
     ranks: usize,
     /// By island, ids ascending from island to island.
     free: &'f [usize],
-    /// Of all-to-all, made when it is first needed: by island and ranks, which numbers of pairs within
-    /// islands it and those after it can have, a bit each.
+    /// For all-to-all alone, made when first needed: by island and ranks, the numbers of pairs within
+    /// islands that this island and those after it can have, a bit each.
     inside: OnceCell<Vec<Vec<Vec<u64>>>>,
 }
 
-/// What lists of ranks by island allow a ring or chain with some number of edges between islands.
+/// The lists of ranks by island that allow a ring or chain with some number of edges between islands.
 #[derive(Clone, Copy)]
 struct PathRule {
     /// The most ranks of one island.
@@ -43,7 +43,7 @@ struct PathRule {
     most_islands: usize,
 }
 
-impl<'f> Spread<'f> {
+impl<'f> RanksByIsland<'f> {
     /// `None` for patterns whose edges between islands have no closed form.
     pub(crate) fn new(family: Family, ranks: usize, free: &'f [usize]) -> Option<Self> {
         let has_form = matches!(
@@ -374,15 +374,17 @@ mod tests {
 
     fn agrees(pattern: &Pattern, free: &[usize]) {
         let k = pattern.len();
-        let spread = Spread::new(pattern.family(), k, free).unwrap();
+        let ranks_by_island = RanksByIsland::new(pattern.family(), k, free).unwrap();
         for (between, expected) in of_all_orders(pattern, free).into_iter().enumerate() {
-            let found = spread.earliest(between).map(|counts| {
+            let found = ranks_by_island.earliest(between).map(|counts| {
                 let set: Vec<usize> = (0..counts.len())
                     .flat_map(|island| std::iter::repeat_n(island, counts[island]))
                     .collect();
                 (
                     set,
-                    spread.smallest_order(&counts, between).expect("it exists"),
+                    ranks_by_island
+                        .smallest_order(&counts, between)
+                        .expect("it exists"),
                 )
             });
             assert_eq!(
