@@ -12,7 +12,7 @@ use mapa_core::{
 };
 use mapa_sched::{
     Action, Assignment, Conservative, Easy, Event, Fleet, Job, JobId, NamedScheduler, RunTime,
-    SCHEDULERS, Scheduler, Time, Turn,
+    SCHEDULERS, Scheduler, Time, Turn, step,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -214,14 +214,14 @@ fn events_that_change_nothing_break_no_promise_of_conservative() {
 
 #[test]
 fn a_job_that_is_adopted_renews_the_plan_of_its_machine() {
-    // Four devices: two are in use for ten hours, and the second job waits for all. The third is
-    // adopted on one, and the fourth fits on the other meanwhile.
+    // Four devices: two are in use for ten hours, and the second job waits for all. A job is adopted on
+    // one more, and the third job fits on the other meanwhile.
     let jobs = [
         simple(0, 2, 36_000, 36_000),
         simple(1, 4, 10, 10),
         simple(6, 1, 10, 10),
     ];
-    let mut driver = prepared(&[joined(&[1.0; 4])], &jobs, ring);
+    let arrived = |id: usize| Event::Arrived(job(id, &jobs[id], ring(id, &jobs[id])));
     let at = Assignment {
         machine: MachineId(0),
         lease: LeaseId::default(),
@@ -233,11 +233,19 @@ fn a_job_that_is_adopted_renews_the_plan_of_its_machine() {
         at,
         since: Time::ZERO,
     };
-    driver.at(Time::from_secs(5), adopted);
-    driver.at(Time::from_secs(40_000), Event::Finished(JobId(9)));
-    driver.run(&mut Conservative::new(lowest_id()));
-    let expected = [0, 40_000, 6].map(Some);
-    assert_eq!(started(&driver, jobs.len()), expected);
+    let (mut fleet, mut orders) = (Fleet::new([joined(&[1.0; 4])]), Vec::new());
+    let mut scheduler = Conservative::new(lowest_id());
+    for (second, event) in [
+        (0, arrived(0)),
+        (1, arrived(1)),
+        (5, adopted),
+        (6, arrived(2)),
+    ] {
+        let now = Time::from_secs(second);
+        step(&mut scheduler, &mut fleet, now, [event], &mut orders).unwrap();
+    }
+    let holders: Vec<u64> = fleet.tenants().map(|(tenant, ..)| tenant.job().0).collect();
+    assert_eq!(holders, [0, 2, 9]);
 }
 
 #[test]
