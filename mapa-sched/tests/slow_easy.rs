@@ -122,7 +122,10 @@ impl<P: Policy> Scheduler for SlowEasy<P> {
             };
             let until = now + length(&job);
             let is_beyond = head.as_ref().is_some_and(|head| until > head.at);
+            // The moment of the head has come: nothing overtakes it. It waits for a job that takes no time.
+            let has_come = head.as_ref().is_some_and(|head| head.at <= now);
             let chosen = match (&head, decision) {
+                _ if has_come => None,
                 (Some(head), Some(decision)) if is_beyond => {
                     self.backfilled(&job, &decision, head, turn.fleet())
                 }
