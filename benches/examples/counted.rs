@@ -31,7 +31,7 @@ fn first(policy: impl Policy, machine: &str, k: usize) {
     assert!(decision.expect("it is idle").search().complete());
 }
 
-/// The same decision, ten thousand times.
+/// Repeats one decision ten thousand times.
 fn again(machine: &str, k: usize) {
     let (graph, policy) = (graph(machine), auto());
     let (free, request) = (graph.all(), Request::new(Pattern::ring(k)));

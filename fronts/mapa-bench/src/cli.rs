@@ -65,7 +65,7 @@ Your own machine: mapa-bench topo --live, or
   nvidia-smi topo -m > my-server.txt
   mapa-bench allocate --machine my-server.txt --gpus 4 --sensitive --explain";
 
-/// What the words of a command line ask for.
+/// The command that a command line names, with its arguments.
 pub(crate) struct Cli {
     pub(crate) json: bool,
     pub(crate) command: Command,
@@ -107,7 +107,7 @@ impl Row {
         }
     }
 
-    /// What lists show of it.
+    /// Its line in lists of commands.
     fn listed(self) -> clap::Command {
         match self {
             Self::General(row) => row.listed(),
@@ -115,7 +115,7 @@ impl Row {
         }
     }
 
-    /// The same, with its arguments and help texts.
+    /// Describes it with its arguments and help texts.
     fn whole(self) -> clap::Command {
         match self {
             Self::General(row) => row.whole(),
@@ -136,7 +136,7 @@ impl Cli {
     /// Reads the words of a command line.
     ///
     /// # Errors
-    /// What clap says of them: what is wrong, or the help that they ask for.
+    /// The report of clap: the wrong word, or the help that the words ask for.
     pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
         let mut command = Self::for_words(words);
         let matches = command.try_get_matches_from_mut(words)?;
@@ -161,10 +161,10 @@ impl Cli {
     /// As much of the command line as these words need: the arguments of the command that they name, and of the others
     /// the line that lists show. To describe the arguments of all takes longer than to answer.
     pub(crate) fn for_words(words: &[OsString]) -> clap::Command {
-        match wanted(words) {
-            Wanted::All => Self::command(),
-            Wanted::List => Self::with(Row::listed),
-            Wanted::One(name) => Self::with(|row| {
+        match to_describe(words) {
+            DescribedCommands::All => Self::command(),
+            DescribedCommands::List => Self::with(Row::listed),
+            DescribedCommands::One(name) => Self::with(|row| {
                 if row.name() == name {
                     row.whole()
                 } else {
@@ -185,8 +185,8 @@ impl Cli {
     }
 }
 
-/// What of the command line has to be described.
-enum Wanted {
+/// The part of the command line that has to be described.
+enum DescribedCommands {
     /// The list of commands.
     List,
     /// The list, and the arguments of this command.
@@ -196,24 +196,26 @@ enum Wanted {
     All,
 }
 
-fn wanted(words: &[OsString]) -> Wanted {
+fn to_describe(words: &[OsString]) -> DescribedCommands {
     for word in words.iter().skip(1) {
         match word.to_str() {
             Some("--json" | "--help" | "-h" | "--version" | "-V" | "help") => {}
             Some(name) if !name.starts_with('-') => {
-                return Row::named(name).map_or(Wanted::All, |row| Wanted::One(row.name()));
+                return Row::named(name).map_or(DescribedCommands::All, |row| {
+                    DescribedCommands::One(row.name())
+                });
             }
-            _ => return Wanted::All,
+            _ => return DescribedCommands::All,
         }
     }
-    Wanted::List
+    DescribedCommands::List
 }
 
 /// The command that the words of a command line name, with its arguments.
 pub(crate) fn named(words: &[OsString]) -> Option<clap::Command> {
-    match wanted(words) {
-        Wanted::One(name) => Row::named(name).map(Row::whole),
-        Wanted::List | Wanted::All => None,
+    match to_describe(words) {
+        DescribedCommands::One(name) => Row::named(name).map(Row::whole),
+        DescribedCommands::List | DescribedCommands::All => None,
     }
 }
 

@@ -157,7 +157,7 @@ impl BroughtCommand {
         self.name
     }
 
-    /// What lists show of it.
+    /// Its line in lists of commands.
     pub(crate) fn listed(&self) -> clap::Command {
         let command = clap::Command::new(self.name);
         match &self.row {

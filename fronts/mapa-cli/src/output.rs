@@ -183,7 +183,7 @@ fn word_without_option(told: &clap::Error) -> Option<&str> {
     let Some(ContextValue::String(word)) = told.get(ContextKind::InvalidArg) else {
         return None;
     };
-    // Of an option clap knows what it is like. A number is more likely that of the GPUs.
+    // clap itself suggests an option that is like a wrong one. A number is more likely that of the GPUs.
     let is_name = !word.starts_with('-') && word != "help" && word.parse::<f64>().is_err();
     let is_unexpected = told.kind() == clap::error::ErrorKind::UnknownArgument;
     (is_unexpected && is_name).then_some(word)

@@ -38,9 +38,9 @@ use crate::waiting::{Position, WaitingJob, WaitingJobs};
 /// machines, in order of arrival and never to a later one, until none moves any more (compression).
 /// The plan of a machine is made anew, in order of arrival, when its layout changes, a device is
 /// cordoned or withheld, a job there is adopted or outlives its estimate, or another program takes or
-/// gives back devices. Only then can a job be delayed; where estimates are too short, this can happen again and again. If all
-/// estimates are right, every job starts no later than the moment reserved when it came within the
-/// depth.
+/// gives back devices. Only then can a job be delayed; where estimates are too short, this can happen
+/// again and again. If all estimates are right, every job starts no later than the moment reserved
+/// when it came within the depth.
 ///
 /// **Estimates** are as for [`Easy`](crate::Easy).
 ///
@@ -59,8 +59,8 @@ use crate::waiting::{Position, WaitingJob, WaitingJobs};
 /// moment: each costs O(c) for c starts and ends on it. Where they are not the right ones, the policy
 /// decides on that machine, once and once more for each reservation there that must change its
 /// devices. Compression does this for every reservation, but only on machines that have more room.
-/// Planning anew does it for every reservation of the machine, on all machines. An instant at which nothing starts
-/// and all goes as expected costs O(d) for d jobs within the depth.
+/// Planning anew does it for every reservation of the machine, on all machines. An instant at which
+/// nothing starts and all goes as expected costs O(d) for d jobs within the depth.
 pub struct Conservative {
     name: String,
     policies: Policies,
@@ -268,13 +268,12 @@ impl Conservative {
         while let Some(at) = next
             && reserved < self.depth
         {
+            next = self.waiting.after(at).map(|(at, _)| at);
             if self.plan_one(at, now, eased, turn) {
-                next = self.waiting.after(at).map(|(at, _)| at);
                 self.waiting.remove(at);
             } else {
                 let entry = self.waiting.get(at);
                 reserved += usize::from(entry.is_some_and(|entry| entry.own.reserved.is_some()));
-                next = self.waiting.after(at).map(|(at, _)| at);
             }
         }
         // Jobs may have a reservation and others before them none, so that they are beyond the depth.

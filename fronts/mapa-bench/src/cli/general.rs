@@ -79,7 +79,7 @@ pub(crate) enum General {
     Man(ManArgs),
 }
 
-/// What lists say of a command, and how its arguments are described and read. A derived enum would describe the
+/// A command in lists, and how its arguments are described and read. A derived enum would describe the
 /// arguments of all commands each time that the program starts, which takes longer than a decision.
 pub(super) struct GeneralCommand {
     pub(super) name: &'static str,
@@ -250,9 +250,9 @@ impl GeneralCommand {
         Command::new(self.name).about(self.about)
     }
 
-    /// The same, with its arguments and all of its help.
+    /// Describes it with its arguments and all of its help.
     pub(super) fn whole(&self) -> Command {
-        // The comment on the type of the arguments, which clap takes for the first line of the help, is none.
+        // clap takes the comment on the type of the arguments for the first line of the help, which it is not.
         (self.describe)(Command::new(self.name))
             .about(self.about)
             .long_about(None)
