@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::Arc;
@@ -166,23 +166,26 @@ pub(crate) enum StartResult {
 }
 
 impl Job {
-    /// Starts a job, once `note` has noted its process. It takes memory of these NUMA nodes alone, if any
-    /// is named. From now on whatever it starts and leaves behind becomes a child of this program.
+    /// Starts a job, once `note` has noted its process, and whether this is in the group that was made for it. It takes
+    /// memory of these NUMA nodes alone, if any is named. From now on whatever it starts and leaves behind becomes a
+    /// child of this program.
     ///
     /// # Errors
     /// The system starts no process; the process cannot be noted.
     pub(crate) fn start(
         mut command: Command,
-        memory: &[u32],
+        (memory, group): (&[u32], Option<BorrowedFd<'_>>),
         (processes, happenings): (&Processes, &RunEvents),
-        note: impl FnOnce(&Identity) -> Result<(), Error>,
+        note: impl FnOnce(&Identity, bool) -> Result<(), Error>,
     ) -> Result<StartResult, Error> {
         // A process of the command whose parent ends would become a child of init, and `wait` below would not
         // see it.
         let own_pid = Pid::from_raw(std::process::id() as i32);
         set_child_subreaper(own_pid).map_err(|error| Error::at("subreaper", error))?;
         let failed = |error: io::Error| Error::at("the command's process", error);
-        let ours = gate(&mut command, memory, happenings.caught.clone()).map_err(failed)?;
+        let group = group.map(|folder| folder.as_raw_fd());
+        let caught = happenings.caught.clone();
+        let ours = gate(&mut command, memory, caught, group).map_err(failed)?;
         let caught = &happenings.caught;
         let (told, spawned) = thread::scope(|scope| {
             // Spawning ends when the process has become the command, or has ended.
@@ -203,9 +206,11 @@ impl Job {
             GateResult::Gone => None,
             GateResult::Signal(number) => return Ok(StartResult::Signal(number)),
         };
-        // Dropping the standard library's handle neither waits nor kills; `wait` below reaps.
+        // Dropping the standard library's handle neither waits nor kills; `wait` below reaps. A process that was
+        // born in its group is another one than that of the handle.
         let pid = match (spawned, &arrival) {
-            (Ok(child), _) => child.id() as i32,
+            (Ok(_), Some(arrival)) => arrival.pid,
+            (Ok(child), None) => child.id() as i32,
             // The gate was opened, and `exec` failed: there is no such command, or it cannot be run.
             (Err(error), Some(_)) => return Ok(StartResult::Not(error)),
             // Nobody has come to the gate.
@@ -300,7 +305,7 @@ fn let_in(
     mut gate: &UnixStream,
     processes: &Processes,
     happenings: &RunEvents,
-    note: impl FnOnce(&Identity) -> Result<(), Error>,
+    note: impl FnOnce(&Identity, bool) -> Result<(), Error>,
 ) -> Result<GateResult, Error> {
     let Ok(arrival) = GateReport::wait(gate) else {
         return Ok(GateResult::Gone);
@@ -312,7 +317,7 @@ fn let_in(
     };
     // The ledger has the process before the gate opens. If this program dies between the two, recovery finds a
     // child that is gone or never becomes the command.
-    let noted = note(&process);
+    let noted = note(&process, arrival.is_grouped);
     // What came until now was for this program: the process catches no signal, and dies of those that the
     // whole group gets.
     let signal = happenings.ended();

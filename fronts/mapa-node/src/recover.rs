@@ -4,9 +4,9 @@
 //! nothing must be running for a crash to be noticed, and nobody decides on what a crash left.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use mapa_live::cgroup;
+use mapa_live::cgroup::{self, Cgroups};
 use mapa_live::{Identity, Liveness, Marked, Processes};
 
 use crate::error::Error;
@@ -87,7 +87,12 @@ pub fn recover(
         // A child may have cleared its variables; its number and start are in the ledger.
         let child = lease.child.as_ref();
         let child = child.filter(|identity| processes.life(identity) != Liveness::Ended);
-        let members = members(&lease, &books.mark(lease.id));
+        // A program that was killed before it could note the group of its command has left a lease without one.
+        let mark = books.mark(lease.id);
+        let unnoted = (lease.cgroup.is_none())
+            .then(|| Cgroups::default().find(&mark::name_of(&mark)))
+            .flatten();
+        let members = members(&lease, &mark, unnoted.as_deref());
         let mut heir = child.cloned().or_else(|| {
             let members = members.iter().flatten();
             members.filter_map(|&pid| processes.identity(pid)).next()
@@ -101,9 +106,10 @@ pub fn recover(
                 .and_then(|identities| identities.first().cloned());
             // Another user's variables cannot be read, and a scan of the processes may miss one. Rather hold devices too
             // long than give them twice. Who might go on is not known, so nobody becomes the holder. A
-            // group that is empty says that nobody does, whosever they are.
+            // group that is empty says that nobody does, whosever they are; not one that is not noted, into which
+            // processes were still being moved.
             let asker = &lease.asker;
-            let is_empty = members.is_some();
+            let is_empty = members.is_some() && unnoted.is_none();
             let may_live = !marked.complete
                 || !is_empty && processes.hides_one_of(asker.uid, asker.process.id.start);
             if heir.is_none() && may_live {
@@ -114,6 +120,9 @@ pub fn recover(
         let Some(heir) = heir else {
             let why = "its process is gone, and so is all that it had started";
             free(books, &mut done, lease, owner, why)?;
+            if let Some(group) = unnoted {
+                cgroup::remove(&group);
+            }
             continue;
         };
         let reason = format!(
@@ -139,8 +148,9 @@ pub fn recover(
 
 /// The processes in the control groups of a lease; none if that cannot be said. Version 2 has a process
 /// in one group alone, so whom a daemon limits has left the lease's own.
-fn members(lease: &Lease, mark: &str) -> Option<Vec<i32>> {
-    let group = mark::of_lease(lease.cgroup.as_deref()?, mark)?;
+fn members(lease: &Lease, mark: &str, unnoted: Option<&Path>) -> Option<Vec<i32>> {
+    let noted = lease.cgroup.as_deref();
+    let group = noted.and_then(|path| mark::of_lease(path, mark)).or(unnoted)?;
     let mut found = cgroup::members(group).ok()?;
     if let Some(other) = &lease.limited {
         // A group that does not exist, not yet or not any more, has no members.

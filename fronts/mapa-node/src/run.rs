@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,8 +42,8 @@ const UNUSABLE: u8 = 126;
 /// Exit status of a command that is not there, as shells have it.
 const MISSING: u8 = 127;
 
-/// How long a command runs before it gets a control group, and somebody watches the health of devices
-/// beside it.
+/// How long a command runs before somebody watches the health of devices beside it; and, where the kernel bears no
+/// process in a group, before it gets one.
 const QUIET: Duration = Duration::from_millis(200);
 
 /// The answer of `mapa run`: printed by `--json` and `--dry-run`.
@@ -178,15 +179,14 @@ fn run_granted(
     let until = args
         .time
         .map(|length| Instant::now() + Duration::from_secs(length.0));
-    let job = match start_or_free(args, desk, granted, (machine, live), happenings, output)? {
-        Ok(job) => job,
+    let started = start_or_free(args, desk, granted, (machine, live), happenings, output)?;
+    let (job, group) = match started {
+        Ok(started) => started,
         Err(status) => return Ok(status),
     };
     let (node, processes) = (desk.node, desk.processes);
     let lease = &granted.lease;
     let tenant = &lease.asker.tenant;
-    // A thread makes the group after a while, so a short command does not pay for one.
-    let group = (!args.no_cgroup).then(|| Group::beside(desk.ledger, lease.id, processes));
     if node.is_live() && !args.no_driver_check {
         monitor_beside(node, live, desk.ledger, tenant, output);
     }
@@ -200,9 +200,7 @@ fn run_granted(
     if let Err(error) = desk.free(tenant, lease, &why) {
         output.aside(format!("lease {} is not freed yet: {error}", lease.id));
     }
-    if let Some(group) = group {
-        group.remove();
-    }
+    group.remove();
     Ok(if late { LATE } else { ended.exit_status() })
 }
 
@@ -244,20 +242,20 @@ fn start_or_free(
     machine: (&MachineSpec, &Live),
     happenings: &RunEvents,
     output: Output,
-) -> Result<Result<Job, u8>, Error> {
+) -> Result<Result<(Job, Group), u8>, Error> {
     let started = start(args, desk, granted, machine, happenings, output);
     let lease = &granted.lease;
     let mut free = |why: String| desk.free(&lease.asker.tenant, lease, &why);
     match started {
-        Ok(StartResult::Runs(job, unbound)) => {
+        Ok((StartResult::Runs(job, unbound), group)) => {
             unbound.into_iter().for_each(|text| output.aside(text));
-            Ok(Ok(job))
+            Ok(Ok((job, group)))
         }
-        Ok(StartResult::Signal(number)) => {
+        Ok((StartResult::Signal(number), _)) => {
             free(format!("signal {number} came before it started"))?;
             Ok(Err(u8::try_from(128 + number).unwrap_or(u8::MAX)))
         }
-        Ok(StartResult::Not(error)) => {
+        Ok((StartResult::Not(error), _)) => {
             free(format!("it could not be started: {error}"))?;
             let program = args.command.first().map(|text| text.to_string_lossy());
             output.aside(format!("{}: {error}", program.unwrap_or_default()));
@@ -313,12 +311,17 @@ fn partitioned_since(
     Ok(Some((node, placement)))
 }
 
-/// The control group of a command, which is made while it runs.
-struct Group {
-    made: Arc<Mutex<Made>>,
+/// The control group of a command: its processes are found there, whatever they do to their variables.
+enum Group {
+    /// None: it was not asked for.
+    No,
+    /// Made before the command, which was born in it.
+    At(PathBuf),
+    /// Made while the command runs.
+    Later(Arc<Mutex<Made>>),
 }
 
-/// What has become of a control group.
+/// What has become of a control group that is made while the command runs.
 enum Made {
     Not,
     At(PathBuf),
@@ -328,7 +331,8 @@ enum Made {
 
 impl Group {
     /// Puts the command and all that it has started into a group once it has run for a while, and notes the
-    /// group in the ledger. Nothing happens where the kernel does not let this user.
+    /// group in the ledger. Nothing happens where the kernel does not let this user. Until it is noted, recovery
+    /// looks for a group of the lease's name.
     fn beside(ledger: &Ledger, lease: i64, processes: &Processes) -> Self {
         let made = Arc::new(Mutex::new(Made::Not));
         let (place, mark) = (ledger.path().to_owned(), ledger.mark(lease));
@@ -348,19 +352,27 @@ impl Group {
                 return;
             };
             if let (Some(folder), Ok(mut books)) = (group.to_str(), Ledger::open(&place)) {
-                // A group that is not noted helps nobody, and does no harm.
+                // A group that is not noted is looked for.
                 let _ = books.change(Durability::Boot, |books| books.set_cgroup(lease, folder));
             }
             *slot = Made::At(group);
         });
-        Self { made }
+        Self::Later(made)
     }
 
     /// Removes the group: the command has ended.
     fn remove(self) {
-        let mut slot = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Made::At(group) = std::mem::replace(&mut *slot, Made::Never) {
-            cgroup::remove(&group);
+        match self {
+            Self::No => {}
+            Self::At(group) => {
+                cgroup::remove(&group);
+            }
+            Self::Later(made) => {
+                let mut slot = made.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Made::At(group) = std::mem::replace(&mut *slot, Made::Never) {
+                    cgroup::remove(&group);
+                }
+            }
         }
     }
 }
@@ -373,7 +385,7 @@ fn start(
     machine: (&MachineSpec, &Live),
     happenings: &RunEvents,
     output: Output,
-) -> Result<StartResult, Error> {
+) -> Result<(StartResult, Group), Error> {
     let again = partitioned_since(desk.node, granted, machine)?;
     let node = again.as_ref().map_or(desk.node, |row| &row.0);
     let placement = again
@@ -408,11 +420,38 @@ fn start(
     for name in &around.unset {
         command.env_remove(name);
     }
-    Job::start(command, &around.memory, (processes, happenings), |child| {
+    let lease = granted.lease.id;
+    let made = if args.no_cgroup {
+        None
+    } else {
+        Cgroups::default().make(&mark::name_of(&mark))
+    };
+    let folder = made.as_ref().map(|(_, folder)| folder.as_fd());
+    let mut is_grouped = false;
+    let place = (around.memory.as_slice(), folder);
+    let started = Job::start(command, place, (processes, happenings), |child, grouped| {
+        is_grouped = grouped;
+        let path = made.as_ref().filter(|_| grouped);
+        // What lies in the ledger is text; a group with another name is looked for.
+        let path = path.and_then(|(path, _)| path.to_str());
         ledger.change(Durability::Boot, |books| {
-            books.set_command_process(granted.lease.id, child)
+            books.set_command_process(lease, child, path)
         })
-    })
+    });
+    let group = made.map_or(Group::No, |(path, _)| Group::At(path));
+    let group = match &started {
+        Ok(StartResult::Runs(..)) if is_grouped || args.no_cgroup => group,
+        // The kernel bears none in a group: the command moves once it has run for a while.
+        Ok(StartResult::Runs(..)) => {
+            group.remove();
+            Group::beside(ledger, lease, processes)
+        }
+        _ => {
+            group.remove();
+            Group::No
+        }
+    };
+    started.map(|started| (started, group))
 }
 
 /// The policy in a form that another program can read elsewhere: the path of a model's file is whole.

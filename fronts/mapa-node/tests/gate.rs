@@ -64,10 +64,17 @@ fn with_one_at_the_gate<T>(
                         return Ok(Some(None));
                     }
                     let begun = Instant::now();
+                    // The process that is seen first may be the one that is copied into the group and ends.
+                    let mut before = Vec::new();
                     let waiting = loop {
-                        if let [waiting] = children(mapa.id())[..] {
+                        let now = children(mapa.id());
+                        if let [waiting] = now[..]
+                            && before == now
+                        {
                             break waiting;
                         }
+                        before = now;
+                        thread::sleep(Duration::from_millis(5));
                         assert!(begun.elapsed() < Duration::from_secs(30), "no process came");
                     };
                     Ok(Some(Some(at_the_gate(&mut mapa, waiting))))

@@ -240,3 +240,48 @@ fn whoever_was_moved_to_be_limited_is_found() {
     assert_eq!(first.adopted.len(), 1, "{first:?}");
     assert_eq!(then.released.len(), 1, "{then:?}");
 }
+
+/// A group into which a program has put its command before it was killed, and which it could not note any more.
+#[test]
+fn a_group_that_nobody_has_noted_is_found_by_its_name() {
+    let place = Place::new();
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    let processes = Processes::new().unwrap();
+    let mut dead = asker(&processes);
+    dead.process.id.start += 1;
+    let name = format!("mapa-{}", ledger.mark(1).replace(':', "-"));
+    let Some(group) = mapa_live::cgroup::Cgroups::default()
+        .home()
+        .map(|home| home.join(&name))
+        .filter(|group| fs::create_dir(group).is_ok())
+    else {
+        eprintln!("skipped: no control group can be made here");
+        return;
+    };
+    let mut job = std::process::Command::new("sleep")
+        .arg("600")
+        .env_clear()
+        .spawn()
+        .unwrap();
+    fs::write(group.join("cgroup.procs"), job.id().to_string()).unwrap();
+    ledger
+        .change(Durability::Boot, |books| {
+            books.grant(&dead, &[key("A", "")], None, None, "test")
+        })
+        .unwrap();
+    let mut found = || {
+        let found = ledger.change(Durability::Boot, |books| {
+            recover(books, &processes, "tester")
+        });
+        found.unwrap()
+    };
+    let first = found();
+    job.kill().unwrap();
+    job.wait().unwrap();
+    let then = found();
+    let is_left = group.exists();
+    drop(fs::remove_dir(&group));
+    assert_eq!(first.adopted.len(), 1, "{first:?}");
+    assert_eq!(then.released.len(), 1, "{then:?}");
+    assert!(!is_left, "{name}");
+}

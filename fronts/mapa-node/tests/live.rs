@@ -67,7 +67,7 @@ fn a_number_that_a_stranger_has_by_now_makes_it_nobody_of_a_lease() {
     let given = ledger.change(Durability::Boot, |books| {
         let device = DeviceKey::whole(machine.fake.uuid(0).unwrap());
         let lease = books.grant(&asker, &[device], None, None, "test")?;
-        books.set_command_process(lease, &child)
+        books.set_command_process(lease, &child, None)
     });
     given.unwrap();
     let seven = machine.mapa(&["run", "-n", "7", "--", "true"]);

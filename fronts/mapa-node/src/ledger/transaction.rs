@@ -241,15 +241,22 @@ impl<'t> LedgerTx<'t> {
         Ok(())
     }
 
-    /// Notes the process that does the work of a lease.
+    /// Notes the process that does the work of a lease, and the folder of the control group that it is in, if one was
+    /// made for it.
     ///
     /// # Errors
     /// The lease has ended; the ledger cannot be written.
-    pub fn set_command_process(&self, lease: i64, child: &Identity) -> Result<(), Error> {
-        let mut update = self
-            .at
-            .prepare_cached("UPDATE leases SET child = ?2, child_start = ?3 WHERE id = ?1")?;
-        if update.execute(params![lease, child.id.pid, child.id.start])? == 0 {
+    pub fn set_command_process(
+        &self,
+        lease: i64,
+        child: &Identity,
+        cgroup: Option<&str>,
+    ) -> Result<(), Error> {
+        let mut update = self.at.prepare_cached(
+            "UPDATE leases SET child = ?2, child_start = ?3, cgroup = ?4 WHERE id = ?1",
+        )?;
+        let (pid, start) = (child.id.pid, child.id.start);
+        if update.execute(params![lease, pid, start, cgroup])? == 0 {
             return Err(Error::at(
                 format_args!("lease {lease}"),
                 "it has ended meanwhile: its devices may be another's",

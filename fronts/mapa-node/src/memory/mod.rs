@@ -9,7 +9,7 @@
 use std::ffi::{c_int, c_long, c_ulong};
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -17,6 +17,10 @@ use std::ptr;
 
 /// Linux's word for memory of these nodes and no others.
 const BIND: c_long = 2;
+
+/// clone3(2): the copy is born in the group of the field `cgroup`. The constant of the crate `libc` has 32 bits, into
+/// which it does not go.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// The bits of one word of a set of nodes.
 const BITS: usize = c_ulong::BITS as usize;
@@ -58,13 +62,15 @@ impl Nodes {
     }
 }
 
-/// What the process of a command says at its gate: its process id, and the error of the system if it
-/// could not be bound to memory, else 0.
+/// What the process of a command says at its gate: its process id, the error of the system if it could not be bound
+/// to memory, else 0, and whether it is in the group that was made for it.
 pub(crate) struct GateReport {
     /// The number of the process, in this program's PID namespace.
     pub pid: i32,
     /// Why it is not bound to memory.
     pub unbound: Option<io::Error>,
+    /// Whether it was born in the group that was made for it.
+    pub is_grouped: bool,
 }
 
 impl GateReport {
@@ -73,21 +79,22 @@ impl GateReport {
     /// # Errors
     /// It has ended before.
     pub(crate) fn wait(mut gate: &UnixStream) -> io::Result<Self> {
-        let mut word = [0; 8];
+        let mut word = [0; 9];
         gate.read_exact(&mut word)?;
-        // Process id and error, in the byte order of this machine: both ends are this program.
-        let [a, b, c, d, e, f, g, h] = word;
+        // Process id, error and group, in the byte order of this machine: both ends are this program.
+        let [a, b, c, d, e, f, g, h, group] = word;
         let error = i32::from_ne_bytes([e, f, g, h]);
         Ok(Self {
             pid: i32::from_ne_bytes([a, b, c, d]),
             unbound: (error != 0).then(|| io::Error::from_raw_os_error(error)),
+            is_grouped: group != 0,
         })
     }
 
-    fn word(error: i32) -> [u8; 8] {
+    fn word(error: i32, is_grouped: bool) -> [u8; 9] {
         let [a, b, c, d] = std::process::id().to_ne_bytes();
         let [e, f, g, h] = error.to_ne_bytes();
-        [a, b, c, d, e, f, g, h]
+        [a, b, c, d, e, f, g, h, u8::from(is_grouped)]
     }
 }
 
@@ -145,6 +152,9 @@ pub(crate) fn block_signals(signals: &[c_int]) -> io::Result<()> {
 /// that spawns the command [holds them back](block_signals), the process loses none: what comes before it has
 /// stopped catching ends it at the gate.
 ///
+/// If a group is given (the folder of a control group of version 2), the process is born in it, where the kernel
+/// lets it: then it is not the one that `spawn` tells of, but its sibling. The report tells its number.
+///
 /// Returns this program's side of the gate. Whoever spawns the command waits until the gate is open.
 ///
 /// # Errors
@@ -153,11 +163,13 @@ pub(crate) fn gate(
     command: &mut Command,
     nodes: &[u32],
     caught: Vec<c_int>,
+    group: Option<RawFd>,
 ) -> io::Result<UnixStream> {
     let nodes = Nodes::of(nodes);
     let held = BlockedSignals::now()?;
     let (ours, mut theirs) = UnixStream::pair()?;
     let copy = ours.as_raw_fd();
+    let program = std::process::id() as i32;
     // SAFETY: the closure runs in a process that has this thread alone, so it makes system calls and
     // allocates nothing. `copy` is that process's copy of this program's side, of which nobody else there
     // knows: unclosed, it would keep the gate from closing when this program ends.
@@ -171,15 +183,46 @@ pub(crate) fn gate(
             }
             // Now that all have their default action, the signals that were held back may come.
             BlockedSignals::change(libc::SIG_SETMASK, Some(&held))?;
+            // The copy in the group goes on from here, and this process ends; without one, this process goes on.
+            let is_grouped = group.is_some_and(|group| reborn_in(group).is_ok());
             let bound = nodes.bind();
             let error = bound.err().and_then(|error| error.raw_os_error());
-            theirs.write_all(&GateReport::word(error.unwrap_or(0)))?;
+            theirs.write_all(&GateReport::word(error.unwrap_or(0), is_grouped))?;
             // Reading blocks until the byte comes. If the gate closes, the error makes `spawn` fail, and this
-            // process ends.
-            theirs.read_exact(&mut [0])
+            // process ends. If this program has ended, the standard library would find nobody to tell the error,
+            // and say so on the command's standard error.
+            let opened = theirs.read_exact(&mut [0]);
+            if opened.is_err() && libc::getppid() != program {
+                libc::_exit(1);
+            }
+            opened
         });
     }
     Ok(ours)
+}
+
+/// Copies this process into a control group of version 2 of which this is the folder, as a child of its own parent, and
+/// ends this process: the copy returns. A process that moves there instead would wait milliseconds for all processors.
+/// Allocates nothing. For a process of one thread.
+///
+/// # Errors
+/// The kernel does not know the call (before Linux 5.7), or does not let this process: it goes on where it is.
+fn reborn_in(group: RawFd) -> io::Result<()> {
+    // SAFETY: all bytes of it may be zero: numbers, of which zero says that nothing is asked for.
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    // With CLONE_PARENT the copy tells its end by the signal of this process; another may not be named.
+    args.flags = CLONE_INTO_CGROUP | libc::CLONE_PARENT as u64;
+    args.cgroup = group as u64;
+    // SAFETY: without CLONE_VM the copy has memory of its own, and goes on here as after fork(2).
+    let answer = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of_val(&args)) };
+    match answer {
+        0 => Ok(()),
+        1.. => {
+            // SAFETY: ends this process without running anything of the program whose copy it is.
+            unsafe { libc::_exit(0) }
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The process at the other end of a Unix socket, and its user. The process is 0 if it is in another PID

@@ -3,13 +3,15 @@
 //! It is made below the group of whoever asks, where the kernel lets its user make one: root everywhere, users where a part of the tree is theirs. A process that starts is in its
 //! parent's group, so whatever one that is held starts is found there. A group limits nothing.
 //!
-//! A process that moves makes the kernel wait for all processors, which takes up to ten milliseconds. So a
-//! command moves once it has run for a while, with all that it has started, and short ones never do.
+//! A process that moves makes the kernel wait for all processors, which takes up to ten milliseconds. On version 2
+//! a process can be born in a group, which costs nothing (clone3(2), `CLONE_INTO_CGROUP`, Linux 5.7): see
+//! [`Cgroups::make`]. On version 1 a command moves once it has run for a while, with all that it has started, and
+//! short ones never do.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 
-use super::{MOUNT, PROCESSES, members, path_in, remove};
+use super::{MOUNT, PROCESSES, Version, members, path_in, remove};
 
 /// Hierarchies of version 1 that may hold groups of processes and whose groups change nothing.
 const PLAIN: [&str; 2] = ["pids", "freezer"];
@@ -46,21 +48,68 @@ impl Cgroups {
     /// also beside version 1; else one of version 1.
     #[must_use]
     pub fn home(&self) -> Option<PathBuf> {
+        self.versioned_home().map(|(_, home)| home)
+    }
+
+    fn versioned_home(&self) -> Option<(Version, PathBuf)> {
         let text = fs::read_to_string(&self.own).ok()?;
-        let hybrid = self.root.join("unified");
-        let second = [&self.root, &hybrid]
-            .into_iter()
-            .find(|place| place.join(PROCESSES).exists());
-        if let Some(place) = second
+        if let Some(place) = self.second()
             && let Some(path) = path_in(&text, "")
         {
-            return below(place, path);
+            return below(&place, path).map(|home| (Version::V2, home));
         }
         PLAIN.into_iter().find_map(|name| {
             let place = self.root.join(name);
             let path = path_in(&text, name)?;
-            below(&place, path).filter(|path| path.join(PROCESSES).exists())
+            let home = below(&place, path).filter(|path| path.join(PROCESSES).exists())?;
+            Some((Version::V1, home))
         })
+    }
+
+    /// The root of version 2, if it is mounted: alone, or beside version 1.
+    fn second(&self) -> Option<PathBuf> {
+        [self.root.clone(), self.root.join("unified")]
+            .into_iter()
+            .find(|place| place.join(PROCESSES).exists())
+    }
+
+    /// Makes an empty group of this name in which a process can be born, and opens its folder for that. `None` where
+    /// the kernel has version 1 alone, or does not let this process. A group that is there already is another's.
+    #[must_use]
+    pub fn make(&self, name: &str) -> Option<(PathBuf, File)> {
+        let (Version::V2, home) = self.versioned_home()? else {
+            return None;
+        };
+        let group = home.join(name);
+        fs::create_dir(&group).ok()?;
+        let Ok(folder) = File::open(&group) else {
+            remove(&group);
+            return None;
+        };
+        Some((group, folder))
+    }
+
+    /// The group of this name, wherever it lies below the roots in which groups of processes are made.
+    ///
+    /// O(groups of the machine): asked only about a group of which nobody has noted where it is.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<PathBuf> {
+        let first = PLAIN.into_iter().map(|plain| self.root.join(plain));
+        let mut folders: Vec<PathBuf> = self.second().into_iter().chain(first).collect();
+        while let Some(folder) = folders.pop() {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            for entry in entries {
+                // `file_type` follows no links, so the search stays below the mount.
+                if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    continue;
+                }
+                if entry.file_name() == name {
+                    return Some(entry.path());
+                }
+                folders.push(entry.path());
+            }
+        }
+        None
     }
 
     /// Whether a process is in other groups than this one.
@@ -161,6 +210,31 @@ mod tests {
             let expected = expected.map(|name| folder.path().join(name));
             assert_eq!(found, expected, "{line}");
         }
+    }
+
+    #[test]
+    fn a_group_is_made_on_the_second_version_alone_and_found_by_its_name() {
+        let folder = tree(&[
+            ("cgroup/cgroup.procs", ""),
+            ("cgroup/user/a/cgroup.procs", ""),
+            ("own", "0::/user/a\n"),
+        ]);
+        let at = |path: &str| folder.path().join(path);
+        let groups = Cgroups::new(at("cgroup"), at("own"));
+        assert_eq!(groups.find("mapa-a-1"), None);
+        let (made, _) = groups.make("mapa-a-1").unwrap();
+        assert_eq!(made, at("cgroup/user/a/mapa-a-1"));
+        assert!(groups.make("mapa-a-1").is_none(), "another's");
+        // Whoever looks for it is in another group.
+        fs::write(at("own"), "0::/\n").unwrap();
+        assert_eq!(groups.find("mapa-a-1"), Some(made));
+        let first = tree(&[("pids/x/cgroup.procs", ""), ("own", "8:pids:/x\n")]);
+        let at = |path: &str| first.path().join(path);
+        let groups = Cgroups::new(first.path(), at("own"));
+        assert!(groups.make("mapa-a-1").is_none());
+        assert!(!at("pids/x/mapa-a-1").exists());
+        fs::create_dir(at("pids/x/mapa-a-1")).unwrap();
+        assert_eq!(groups.find("mapa-a-1"), Some(at("pids/x/mapa-a-1")));
     }
 
     #[test]

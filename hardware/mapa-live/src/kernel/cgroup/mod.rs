@@ -7,6 +7,8 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use super::files;
 
@@ -70,15 +72,36 @@ pub fn members(group: &Path) -> io::Result<Vec<i32>> {
     Ok(found)
 }
 
-/// Removes a group, and those below it. A group that still has processes stays.
-pub fn remove(group: &Path) {
+/// How often a group whose processes are just ending is tried to be removed.
+const REMOVALS: usize = 20;
+
+/// Removes a group, and those below it. A group that still has processes stays. Returns whether it is gone.
+pub fn remove(group: &Path) -> bool {
+    for attempt in 0..REMOVALS {
+        remove_below(group);
+        match fs::remove_dir(group) {
+            Ok(()) => return true,
+            Err(error) if error.kind() == ErrorKind::NotFound => return true,
+            // A process leaves its group a little after whoever waits for it has heard of its end.
+            Err(error) if error.kind() == ErrorKind::ResourceBusy => {}
+            Err(_) => return false,
+        }
+        if attempt > 0 && members(group).is_ok_and(|members| !members.is_empty()) {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    false
+}
+
+fn remove_below(group: &Path) {
     for entry in fs::read_dir(group).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|file_type| file_type.is_dir()) {
-            remove(&entry.path());
+            remove_below(&entry.path());
+            // One that stays keeps its parent, where it is noticed.
+            let _ = fs::remove_dir(entry.path());
         }
     }
-    // An empty folder may remain, which nothing reads.
-    let _ = fs::remove_dir(group);
 }
 
 /// The processes of a group alone. Zero stands for a process of another PID namespace, which cannot be named here.
