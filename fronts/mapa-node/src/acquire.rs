@@ -12,27 +12,33 @@ use std::time::Duration;
 
 use mapa_core::{Decision, DeviceId, Reason, Refusal};
 use mapa_live::DriverSnapshot as Drivers;
-use mapa_live::Processes;
+use mapa_live::{Liveness, Processes};
 
 use crate::error::Error;
-use crate::foreign::foreign;
+use crate::foreign::{foreign, record_strays};
 use crate::health;
 use crate::job_process::{RunEvent, RunEvents};
 use crate::leader;
 use crate::ledger::{Durability, Lease, Ledger, LedgerTx, Requester, Ticket, UnixNanos, now};
 use crate::node::{Node, NodeState, Withheld};
 use crate::plan::{QueueTurn, plan};
-use crate::recover::{Recovered, recover};
+use crate::recover::{Lives, Recovered, recover};
 use crate::wakeup::{self, WakeupSocket};
 
 use request::{AcquireAttempt, Outcome};
-pub(crate) use request::{AcquireRequest, FIRST_COME, Granted, WaitStatus, wait_reason, waiting};
+pub(crate) use request::{
+    AcquireRequest, FIRST_COME, Granted, WaitStatus, turn, wait_reason, waiting,
+};
 
-/// The poll interval of the queue head. A wake-up is lost if its sender is killed.
+/// The poll interval of the queue head. A wake-up is lost if its sender is killed, and devices come without one.
 const HEAD_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The poll interval of the other waiting jobs.
+/// The poll interval of the job behind the head. It notices that the head was killed. Whoever is so many places further
+/// back looks as many times less often: each is woken when its turn comes.
 const QUEUED_POLL_INTERVAL: Duration = Duration::from_millis(1500);
+
+/// The longest poll interval.
+const LONGEST_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The outcome of [`AcquireContext::acquire`].
 pub(crate) enum AcquireOutcome {
@@ -77,7 +83,8 @@ pub(crate) fn snapshot(
     // whose processes are foreign.
     let recovered = recover(books, processes, owner)?;
     let mark = |lease| books.mark(lease);
-    let mut others = foreign(node, drivers, &recovered.leases, processes, mark);
+    let (mut others, strays) = foreign(node, drivers, &recovered.leases, processes, mark);
+    record_strays(books, node, owner, &strays)?;
     others.extend(health::record_health(
         books, node, processes, owner, drivers,
     )?);
@@ -101,41 +108,23 @@ impl AcquireContext<'_> {
         let mut last_reported: Option<WaitStatus> = None;
         let mut wakeups = None;
         loop {
-            // A daemon asks the drivers itself.
-            let processes = self.processes;
-            let is_served = self
-                .ledger
-                .read(|books| by_daemon::is_served(books, processes, want, ticket))?;
-            let asked = if is_served {
-                Ok(None)
-            } else {
-                (self.drivers)().map(Some)
-            };
-            let drivers = match asked {
-                Ok(drivers) => drivers,
+            let attempt = match self.attempt(want, ticket) {
+                Ok(attempt) => attempt,
                 // One driver timeout must not cost a waiting job its position in the queue.
-                Err(error) => {
+                Err(AttemptError::Drivers(error)) => {
                     let (Some(id), Some(before)) = (ticket, &last_reported) else {
                         return Err(error);
                     };
-                    let waiting = WaitStatus {
-                        reason: format!("{error}; they are asked again"),
-                        ..before.clone()
-                    };
-                    if waiting != *before {
-                        on_wait(&waiting);
-                    }
-                    last_reported = Some(waiting);
-                    if let Some(signal) = pause_for(happenings, QUEUED_POLL_INTERVAL) {
-                        self.cancel(want.asker, id, &format!("signal {signal} ended the wait"))?;
-                        return Ok(AcquireOutcome::Signal(signal));
-                    }
-                    continue;
+                    let reason = format!("{error}; they are asked again");
+                    AcquireAttempt::Queued(
+                        id,
+                        WaitStatus {
+                            reason,
+                            ..before.clone()
+                        },
+                    )
                 }
-            };
-            let attempt = match self.try_acquire(want, ticket, drivers.as_ref()) {
-                Ok(attempt) => attempt,
-                Err(error) => {
+                Err(AttemptError::Other(error)) => {
                     // Dequeue the ticket on error: a failing head would block the queue.
                     if let Some(id) = ticket {
                         drop(self.cancel(want.asker, id, &error.to_string()));
@@ -143,32 +132,62 @@ impl AcquireContext<'_> {
                     return Err(error);
                 }
             };
-            match attempt {
+            let (id, waiting) = match attempt {
                 // The daemon has gone since: now the drivers are asked.
-                AcquireAttempt::Retry => {}
+                AcquireAttempt::Retry => continue,
                 AcquireAttempt::Granted(granted) => return Ok(AcquireOutcome::Granted(granted)),
-                AcquireAttempt::Queued(id, waiting) => {
-                    ticket = Some(id);
-                    wakeups
-                        .get_or_insert_with(|| forward_wakeups(self.ledger.id(), id, happenings));
-                    // Print only if something has changed since the last report.
-                    if last_reported.as_ref() != Some(&waiting) {
-                        on_wait(&waiting);
-                    }
-                    let first = waiting.position == 1;
-                    last_reported = Some(waiting);
-                    let pause = if first {
-                        HEAD_POLL_INTERVAL
-                    } else {
-                        QUEUED_POLL_INTERVAL
-                    };
-                    if let Some(signal) = pause_for(happenings, pause) {
-                        self.cancel(want.asker, id, &format!("signal {signal} ended the wait"))?;
-                        return Ok(AcquireOutcome::Signal(signal));
-                    }
-                }
+                AcquireAttempt::Enqueued(id) => (id, None),
+                AcquireAttempt::Queued(id, waiting) => (id, Some(waiting)),
+            };
+            ticket = Some(id);
+            let is_new = wakeups.is_none();
+            wakeups.get_or_insert_with(|| forward_wakeups(self.ledger.id(), id, happenings));
+            let Some(waiting) = waiting else { continue };
+            // Print only if something has changed since the last report.
+            if last_reported.as_ref() != Some(&waiting) {
+                on_wait(&waiting);
+            }
+            let behind = u32::try_from(waiting.position - 1).unwrap_or(u32::MAX);
+            last_reported = Some(waiting);
+            // What was said before somebody listened is lost: so look once more.
+            let processes = self.processes;
+            if is_new && self.ledger.read(|books| look(books, processes, id))?.is_none() {
+                continue;
+            }
+            let pause = match behind {
+                0 => HEAD_POLL_INTERVAL,
+                _ => QUEUED_POLL_INTERVAL.saturating_mul(behind),
+            };
+            if let Some(signal) = pause_for(happenings, pause.min(LONGEST_POLL_INTERVAL)) {
+                self.cancel(want.asker, id, &format!("signal {signal} ended the wait"))?;
+                return Ok(AcquireOutcome::Signal(signal));
             }
         }
+    }
+
+    /// Looks once, and decides if this job's turn has come.
+    fn attempt(
+        &mut self,
+        want: &AcquireRequest<'_>,
+        ticket: Option<i64>,
+    ) -> Result<AcquireAttempt, AttemptError> {
+        let processes = self.processes;
+        if let Some(id) = ticket
+            && let Some(waiting) = self.ledger.read(|books| look(books, processes, id))?
+        {
+            return Ok(AcquireAttempt::Queued(id, waiting));
+        }
+        // A daemon asks the drivers itself, and whoever goes to the end of the queue decides nothing.
+        let need = self.ledger.read(|books| {
+            Ok(!by_daemon::is_served(books, processes, want, ticket)?
+                && !(ticket.is_none() && is_behind(books, processes, want)?))
+        })?;
+        let drivers = if need {
+            Some((self.drivers)().map_err(AttemptError::Drivers)?)
+        } else {
+            None
+        };
+        Ok(self.try_acquire(want, ticket, drivers.as_ref())?)
     }
 
     /// Removes the ticket from the queue, and releases devices that were granted just then.
@@ -206,6 +225,9 @@ impl AcquireContext<'_> {
                 // ticket.
                 return by_daemon::try_acquire(books, node, processes, want, ticket);
             }
+            if ticket.is_none() && is_behind(books, processes, want)? {
+                return acquire_behind(books, node, want);
+            }
             // Without a driver snapshot this process must not place jobs.
             let Some(drivers) = drivers else {
                 return Ok(Ok(AcquireAttempt::Retry));
@@ -215,17 +237,17 @@ impl AcquireContext<'_> {
             if let Some(outcome) = by_daemon::answered(books, node, want, ticket)? {
                 return Ok(outcome);
             }
-            let queue = books.queue()?;
             // A ticket keeps the scheduler under which it was queued, even after that daemon has exited.
-            let place = queue.iter().find(|candidate| Some(candidate.id) == ticket);
-            let order = place.map(|ticket| ticket.scheduler.clone());
+            let place = ticket.map(|id| books.ticket(id)).transpose()?.flatten();
+            let order = place.map(|ticket| ticket.scheduler);
             let want = &AcquireRequest {
                 scheduler: order.as_deref().unwrap_or(want.scheduler),
                 ..*want
             };
             if want.scheduler == FIRST_COME {
-                acquire_fifo(books, node, &seen, &queue, want, ticket)
+                acquire_fifo(books, node, &seen, want, ticket)
             } else {
+                let queue = books.queue()?;
                 acquire_scheduled(books, node, &seen, queue, want, ticket, &mut to_wake)
             }
         });
@@ -271,8 +293,7 @@ impl AcquireContext<'_> {
 /// # Errors
 /// The ledger cannot be read.
 pub fn wake_head(ledger: &mut Ledger) -> Result<(), Error> {
-    let queue = ledger.read(|books| books.queue())?;
-    if let Some(first) = waiting(&queue).next() {
+    if let Some(first) = ledger.read(|books| books.head())? {
         // Only the head of the queue is woken: no job behind it may start first, and with a scheduler one poll
         // decides for all.
         wakeup::wake(ledger.id(), first.id);
@@ -310,66 +331,121 @@ fn pause_for(happenings: &RunEvents, pause: Duration) -> Option<i32> {
     }
 }
 
+/// Why an attempt failed.
+enum AttemptError {
+    /// The drivers do not answer now.
+    Drivers(Error),
+    Other(Error),
+}
+
+impl From<Error> for AttemptError {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// How a ticket waits; `None` if its program has something to do: fetch an answer, or decide, since it is the first or the
+/// first was killed. Nothing is written, so that any number may look.
+fn look(
+    books: &LedgerTx<'_>,
+    processes: &Processes,
+    ticket: i64,
+) -> Result<Option<WaitStatus>, Error> {
+    let Some(own) = books.ticket(ticket)? else {
+        return Ok(None);
+    };
+    if own.lease.is_some() || own.refusal.is_some() {
+        return Ok(None);
+    }
+    let (all, before) = books.waiting(ticket)?;
+    if leader::leader(books, processes)?.is_none() {
+        // With a scheduler one decides for all, and the second stands in for a first that is stopped.
+        let decides = if own.scheduler == FIRST_COME { 0 } else { 1 };
+        let (head, lives) = (books.head()?, Lives::new(processes));
+        let is_there = |head: Ticket| lives.of(&head.asker.process) != Liveness::Ended;
+        if before <= decides || !head.is_some_and(is_there) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(WaitStatus {
+        position: before + 1,
+        queue_length: all,
+        reason: wait_reason(&own.reason, before),
+    }))
+}
+
+/// Whether a job that comes now goes behind others, who are there: first come, first served. With a scheduler it may be
+/// its turn at once.
+fn is_behind(
+    books: &LedgerTx<'_>,
+    processes: &Processes,
+    want: &AcquireRequest<'_>,
+) -> Result<bool, Error> {
+    let head = books.head()?;
+    Ok(head.is_some_and(|head| {
+        let is_there = Lives::new(processes).of(&head.asker.process) != Liveness::Ended;
+        is_there && (want.scheduler == FIRST_COME || head.scheduler != want.scheduler)
+    }))
+}
+
+/// Goes to the end of the queue.
+fn acquire_behind(
+    books: &LedgerTx<'_>,
+    node: &Node,
+    want: &AcquireRequest<'_>,
+) -> Result<Outcome, Error> {
+    check_order(books.head()?.as_ref(), want)?;
+    // Whoever can never be served is refused at once, not at the head of the queue.
+    let idle = node.loaded().idle.view();
+    if let Err(never @ Refusal::Infeasible(_)) = want.policy.decide(want.request, &idle) {
+        return Ok(Err(never));
+    }
+    let reason = turn(want.scheduler);
+    if !want.wait {
+        let (all, _) = books.waiting(i64::MAX)?;
+        let reason = wait_reason(&reason, all);
+        return Ok(Err(Refusal::Busy(Reason::Rule(reason.into()))));
+    }
+    let id = books.enqueue(want.asker, want.scheduler, want.seconds, &reason)?;
+    Ok(Ok(AcquireAttempt::Enqueued(id)))
+}
+
 /// First come, first served.
+///
+/// Called for the first of the queue, and for who comes while nobody is there.
 fn acquire_fifo(
     books: &LedgerTx<'_>,
     node: &Node,
     seen: &NodeSnapshot,
-    queue: &[Ticket],
     want: &AcquireRequest<'_>,
     ticket: Option<i64>,
 ) -> Result<Outcome, Error> {
-    if ticket.is_none() {
-        check_order(queue, want)?;
-    }
-    let of = waiting(queue)
-        .filter(|candidate| Some(candidate.id) != ticket)
-        .count()
-        + 1;
-    let before = waiting(queue)
-        .take_while(|candidate| Some(candidate.id) != ticket)
-        .count();
-    let decide = || {
-        // The policy may be of another crate, so its placement is checked against the request before it becomes
-        // a lease.
-        let answer = want
-            .policy
-            .decide(want.request, &seen.state.allocator.view());
-        answer.and_then(|decision| {
-            decision
-                .answers(want.request, node.graph())
-                .map(|()| decision)
-        })
-    };
-    let why = if before == 0 {
-        match decide() {
-            Ok(decision) => {
-                return give(books, node, want, ticket, decision)
-                    .map(AcquireAttempt::Granted)
-                    .map(Ok);
-            }
-            Err(refusal) => with_withheld(refusal, &seen.state.withheld, node),
-        }
-    } else {
-        // Whoever can never be served is refused at once, not at the head of the queue.
-        let never = match ticket {
-            None => decide()
-                .err()
-                .filter(|refusal| matches!(refusal, Refusal::Infeasible(_))),
-            Some(_) => None,
+    let (all, before) = books.waiting(ticket.unwrap_or(i64::MAX))?;
+    // Recovery has removed the dead, and somebody else is the first.
+    if before > 0 {
+        return match ticket {
+            Some(id) => Ok(Ok(AcquireAttempt::Enqueued(id))),
+            None => acquire_behind(books, node, want),
         };
-        never.unwrap_or_else(|| {
-            let reason = match before {
-                1 => "1 job waits before this one".to_owned(),
-                some => format!("{some} jobs wait before this one"),
-            };
-            Refusal::Busy(Reason::Rule(
-                format!("its turn in the queue: {reason}").into(),
-            ))
-        })
+    }
+    // The policy may be of another crate, so its placement is checked against the request before it becomes a lease.
+    let answer = want
+        .policy
+        .decide(want.request, &seen.state.allocator.view());
+    let answer = answer.and_then(|decision| {
+        decision
+            .answers(want.request, node.graph())
+            .map(|()| decision)
+    });
+    let why = match answer {
+        Ok(decision) => {
+            let given = give(books, node, want, ticket, decision)?;
+            return Ok(Ok(AcquireAttempt::Granted(given)));
+        }
+        Err(refusal) => with_withheld(refusal, &seen.state.withheld, node),
     };
     // Nobody can give anything back, and nothing that is withheld can come: `mapa` never repartitions.
-    let is_idle = before == 0 && seen.recovered.leases.is_empty() && seen.state.withheld.is_empty();
+    let is_idle = seen.recovered.leases.is_empty() && seen.state.withheld.is_empty();
     let why = match why {
         Refusal::Busy(reason) if want.wait && is_idle => Refusal::Busy(Reason::Rule(
             format!("nothing is in use, so waiting does not help: {reason}").into(),
@@ -384,16 +460,19 @@ fn acquire_fifo(
         return Ok(Err(why));
     }
     let reason = why.to_string();
-    let id = match ticket {
+    let (id, all) = match ticket {
         Some(id) => {
             books.set_wait_reason(id, &reason)?;
-            id
+            (id, all)
         }
-        None => books.enqueue(want.asker, want.scheduler, want.seconds, &reason)?,
+        None => {
+            let id = books.enqueue(want.asker, want.scheduler, want.seconds, &reason)?;
+            (id, all + 1)
+        }
     };
     let waiting = WaitStatus {
-        position: before + 1,
-        queue_length: of,
+        position: 1,
+        queue_length: all,
         reason,
     };
     Ok(Ok(AcquireAttempt::Queued(id, waiting)))
@@ -423,8 +502,8 @@ fn with_withheld(refusal: Refusal, withheld: &[Withheld], node: &Node) -> Refusa
 }
 
 /// A queue has one order.
-fn check_order(queue: &[Ticket], want: &AcquireRequest<'_>) -> Result<(), Error> {
-    let Some(first) = waiting(queue).next() else {
+fn check_order(first: Option<&Ticket>, want: &AcquireRequest<'_>) -> Result<(), Error> {
+    let Some(first) = first else {
         return Ok(());
     };
     if first.scheduler != want.scheduler {
@@ -512,7 +591,7 @@ fn acquire_scheduled(
 ) -> Result<Outcome, Error> {
     // Whoever has a place has passed this check, and may be alone in an order that is ending.
     if ticket.is_none() {
-        check_order(&queue, want)?;
+        check_order(waiting(&queue).next(), want)?;
     }
     let id = match ticket {
         Some(id) => id,
@@ -573,7 +652,8 @@ fn acquire_scheduled(
     // Read the queue again: the plan has taken jobs from it.
     let left = books.queue()?;
     let before = waiting(&left).take_while(|ticket| ticket.id != id).count();
-    let why = Refusal::Busy(Reason::Rule(wait_reason(want.scheduler, before).into()));
+    let said = turn(want.scheduler);
+    let why = Refusal::Busy(Reason::Rule(wait_reason(&said, before).into()));
     if !want.wait {
         books.cancel(&want.asker.tenant, id, &why.to_string())?;
         return Ok(Err(why));
@@ -583,7 +663,7 @@ fn acquire_scheduled(
         queue_length: waiting(&left).count(),
         reason: why.to_string(),
     };
-    books.set_wait_reason(id, &waits.reason)?;
+    books.set_wait_reason(id, &said)?;
     Ok(Ok(AcquireAttempt::Queued(id, waits)))
 }
 

@@ -315,6 +315,10 @@ impl std::str::FromStr for Length {
 pub(crate) struct ReleaseArgs {
     /// The lease to end: its processes are sent SIGTERM, and after five seconds SIGKILL.
     pub lease: i64,
+    /// End it also if its processes cannot be seen from here, or do not end: its devices are free although one may still
+    /// compute on them. For root, and for the user of the lease.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// What to cordon.

@@ -79,7 +79,7 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
             let node = node(cli, &mut ledger, output)?;
             operator::free(&mut ledger, &node, &live, output)
         }
-        Command::Release(args) => release::end(&mut ledger, args.lease, output),
+        Command::Release(args) => release::end(&mut ledger, args, output),
         Command::Cordon(args) => {
             let node = node(cli, &mut ledger, output)?;
             operator::cordon(args, &mut ledger, &node, output)

@@ -1,13 +1,16 @@
 //! Devices that somebody uses whom the ledger does not know.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
-use mapa_live::{DriverSnapshot, Identity, Live, Processes};
+use mapa_core::DeviceId;
+use mapa_live::{DriverSnapshot, Identity, Live, Liveness, ProcessTree, Processes};
 
 use crate::error::Error;
-use crate::ledger::Lease;
-use crate::mark::MARK;
+use crate::ledger::{AuditEntry, AuditKind, Lease, LedgerTx};
+use crate::mark::{self, MARK};
 use crate::node::{Cause, Node, Withheld};
+use crate::recover::tasks_of;
 
 /// What the drivers say of this moment. Of a machine that is only described, nothing is asked.
 ///
@@ -37,8 +40,29 @@ fn answered(snapshot: DriverSnapshot, by_nvml: bool) -> Result<DriverSnapshot, S
     Ok(snapshot)
 }
 
-/// Of the uses that the drivers tell of, those that belong to no lease: they withhold their devices,
-/// or the instances of these.
+/// A process of a lease that uses a device which the lease does not have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stray {
+    /// The lease.
+    pub lease: i64,
+    /// The device that it uses.
+    pub device: DeviceId,
+    /// Which process does so, for people.
+    pub why: String,
+}
+
+/// Whose use of a device this is.
+enum Owner {
+    /// A lease that has the device.
+    Holder,
+    /// This lease, which does not have it.
+    Other(i64),
+    /// No lease.
+    Nobody,
+}
+
+/// Of the uses that the drivers tell of, those by processes that no lease has on that device: they withhold their
+/// devices, or the instances of these. And which of them belong to a lease of other devices.
 #[must_use]
 pub(crate) fn foreign(
     node: &Node,
@@ -46,25 +70,13 @@ pub(crate) fn foreign(
     leases: &[Lease],
     processes: &Processes,
     mark: impl Fn(i64) -> String,
-) -> Vec<Withheld> {
+) -> (Vec<Withheld>, Vec<Stray>) {
     if snapshot.uses.is_empty() {
-        return Vec::new();
+        return Default::default();
     }
-    let marks: BTreeSet<String> = leases.iter().map(|lease| mark(lease.id)).collect();
-    let of_leases = leases
-        .iter()
-        .flat_map(|lease| lease.child.iter().chain([&lease.asker.process]));
-    let mut known: BTreeMap<i32, Vec<&Identity>> = BTreeMap::new();
-    for of_lease in of_leases {
-        known.entry(of_lease.id.pid).or_default().push(of_lease);
-    }
-    // The number of one that has ended, or of another namespace, is somebody else's here.
-    let is_known = |pid| {
-        let mut same = known.get(&pid).into_iter().flatten();
-        same.any(|identity| processes.may_run(identity))
-    };
+    let owners = Owners::new(leases, processes, mark);
     let graph = node.graph();
-    let mut found = Vec::new();
+    let (mut found, mut strays) = (Vec::new(), Vec::new());
     for process in &snapshot.uses {
         let whole = graph
             .wholes()
@@ -72,31 +84,152 @@ pub(crate) fn foreign(
             .find(|&id| process.is_of(graph.device(id), node.number(id)));
         let Some(whole) = whole else { continue };
         let pid = i32::try_from(process.pid).unwrap_or_default();
-        // Number and start identify the holder and the child; what these have started is known by the mark in
-        // its environment.
-        let ours = is_known(pid)
-            || processes
-                .mark_of(pid, MARK)
-                .is_some_and(|mark| marks.contains(&mark));
-        // Drivers list some processes a little longer than they live.
-        if ours || processes.is_gone(pid) {
-            continue;
-        }
         let instance = process
             .instance
             .and_then(|number| node.instance(whole, number));
+        let holds = |lease: &Lease| {
+            let mut devices = lease.devices.iter();
+            // An instance that is gone has no number any more: who holds one of the device may be there.
+            devices.any(|key| match node.device(key) {
+                Some(held) => match instance {
+                    Some(used) => held == used || held == whole,
+                    None => graph.device(held).parent == whole,
+                },
+                None => node.keys(&[whole]).iter().any(|own| own.whole == key.whole),
+            })
+        };
+        let owner = owners.of(pid, holds);
+        // Drivers list some processes a little longer than they live.
+        if matches!(owner, Owner::Holder) || processes.is_gone(pid) {
+            continue;
+        }
+        let (device, name) = (instance.unwrap_or(whole), processes.name(pid));
+        let why = match owner {
+            Owner::Other(lease) => {
+                let why = format!("process {pid} {name} of lease {lease} uses it, and the lease does not have it");
+                strays.push(Stray {
+                    lease,
+                    device,
+                    why: why.clone(),
+                });
+                why
+            }
+            _ => format!("process {pid} {name} uses it, and mapa did not start it"),
+        };
         found.push(Withheld {
-            device: instance.unwrap_or(whole),
+            device,
             cause: Cause::Occupied,
-            why: format!(
-                "process {pid} {} uses it, and mapa did not start it",
-                processes.name(pid)
-            ),
+            why,
         });
     }
     found.sort();
     found.dedup();
-    found
+    strays.sort();
+    strays.dedup();
+    (found, strays)
+}
+
+/// The leases, by what their processes are known by.
+struct Owners<'a> {
+    processes: &'a Processes,
+    by_mark: BTreeMap<String, &'a Lease>,
+    by_pid: BTreeMap<i32, Vec<(&'a Identity, &'a Lease)>>,
+    /// Who has started whom: read when the first mark asks for it.
+    families: OnceCell<ProcessTree>,
+}
+
+impl<'a> Owners<'a> {
+    fn new(
+        leases: &'a [Lease],
+        processes: &'a Processes,
+        mark: impl Fn(i64) -> String,
+    ) -> Self {
+        let mut by_pid: BTreeMap<i32, Vec<(&Identity, &Lease)>> = BTreeMap::new();
+        for lease in leases {
+            for own in lease.child.iter().chain([&lease.asker.process]) {
+                by_pid.entry(own.id.pid).or_default().push((own, lease));
+            }
+        }
+        let by_mark = leases.iter().map(|lease| (mark(lease.id), lease));
+        Self {
+            processes,
+            by_mark: by_mark.collect(),
+            by_pid,
+            families: OnceCell::new(),
+        }
+    }
+
+    fn of(&self, pid: i32, holds: impl Fn(&Lease) -> bool) -> Owner {
+        // Number and start identify the holder and the child. The number of one that has ended, or of another
+        // namespace, is somebody else's here. A program may hold several leases.
+        let same = self.by_pid.get(&pid).into_iter().flatten();
+        let named = same.filter(|(own, _)| self.processes.may_run(own));
+        let mut of: Vec<&Lease> = named.map(|(_, lease)| *lease).collect();
+        // What these have started is known by the mark in its environment, and by its group if it has cleared that.
+        let mark = self.processes.mark_of(pid, MARK);
+        let marked = mark.and_then(|mark| Some((*self.by_mark.get(&mark)?, mark)));
+        of.extend(marked.and_then(|(lease, mark)| self.is_of(pid, lease, &mark).then_some(lease)));
+        if of.is_empty() {
+            let mut grouped = self.by_mark.iter();
+            let groups = self.processes.groups_of(pid);
+            let is_in = |mark: &str| groups.contains(&mark::name_of(mark));
+            of.extend(grouped.find_map(|(mark, lease)| is_in(mark).then_some(*lease)));
+        }
+        match of.first() {
+            Some(_) if of.iter().any(|lease| holds(lease)) => Owner::Holder,
+            Some(lease) => Owner::Other(lease.id),
+            None => Owner::Nobody,
+        }
+    }
+
+    /// Whether a process with this mark is one of the lease's: it is below the lease's processes, or in the lease's
+    /// group. Anybody can copy a variable.
+    fn is_of(&self, pid: i32, lease: &Lease, mark: &str) -> bool {
+        let own = || lease.child.iter().chain([&lease.asker.process]);
+        let is_judged = own().all(|own| self.processes.life(own) != Liveness::Elsewhere);
+        // Of a lease that was adopted, whose processes had no group, of one of another PID namespace, and of one whose
+        // devices programs of others share, nothing but the mark tells.
+        let is_grouped = lease.cgroup.is_some();
+        if !is_judged || lease.adopted && !is_grouped || tasks_of(lease).is_some() {
+            return true;
+        }
+        if self.processes.groups_of(pid).contains(&mark::name_of(mark)) {
+            return true;
+        }
+        let families = self.families.get_or_init(|| self.processes.families());
+        let mut roots = own().filter(|own| families.has(own));
+        roots.any(|root| {
+            let below = families.below(root.id.pid);
+            below.iter().any(|process| process.id.pid == pid)
+        })
+    }
+}
+
+/// Notes in the audit who computes on a device that its lease does not have: each once. Returns those that are new.
+///
+/// # Errors
+/// The ledger cannot be read or written.
+pub(crate) fn record_strays(
+    books: &LedgerTx<'_>,
+    node: &Node,
+    owner: &str,
+    strays: &[Stray],
+) -> Result<Vec<Stray>, Error> {
+    let mut new = Vec::new();
+    for stray in strays {
+        if books.is_noted(AuditKind::Stray, stray.lease, &stray.why)? {
+            continue;
+        }
+        let keys = node.keys(&[stray.device]);
+        let devices: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        books.note(AuditEntry {
+            lease: Some(stray.lease),
+            devices: &devices,
+            ..AuditEntry::new(AuditKind::Stray, owner, &stray.why)
+        })?;
+        new.push(stray.clone());
+    }
+    Ok(new)
 }
 
 #[cfg(test)]

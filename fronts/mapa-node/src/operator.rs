@@ -12,7 +12,7 @@ use mapa_front::text::{counted, duration, table};
 use mapa_live::{DriverSnapshot, Live, Processes};
 use serde::Serialize;
 
-use crate::acquire::{snapshot, wake_head};
+use crate::acquire::{snapshot, wait_reason, wake_head};
 use crate::cli::{CordonArgs, LogArgs, UncordonArgs};
 use crate::error::Error;
 use crate::foreign::driver_snapshot;
@@ -111,14 +111,14 @@ fn list(
                 command: lease.asker.command.clone(),
             }
         });
-        let waiters = (1..).zip(&queue).map(|(position, ticket)| TicketRow {
-            position,
+        let waiters = queue.iter().enumerate().map(|(before, ticket)| TicketRow {
+            position: before + 1,
             ticket: ticket.id,
             tenant: ticket.asker.tenant.clone(),
             pid: ticket.asker.process.id.pid,
             scheduler: ticket.scheduler.clone(),
             since_ns: ticket.since,
-            reason: ticket.reason.clone(),
+            reason: wait_reason(&ticket.reason, before),
             command: ticket.asker.command.clone(),
         });
         Ok(Ps {

@@ -3,11 +3,12 @@
 //! Every program that is about to decide does this first, in the transaction of the decision. So
 //! nothing must be running for a crash to be noticed, and nobody decides on what a crash left.
 
+use std::cell::OnceCell;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use mapa_live::cgroup::{self, Cgroups};
-use mapa_live::{Identity, Liveness, Marked, Processes};
+use mapa_live::{Identity, Liveness, Marked, Namespaces, Processes};
 
 use crate::error::Error;
 use crate::ledger::{Lease, LedgerTx};
@@ -60,8 +61,9 @@ pub fn recover(
     let mut done = Recovered::default();
     // Reading the variables of all processes takes milliseconds, so only a dead owner asks for it.
     let mut marked: Option<Marked> = None;
+    let lives = Lives::new(processes);
     for lease in books.leases()? {
-        match processes.life(&lease.asker.process) {
+        match lives.of(&lease.asker.process) {
             Liveness::Runs | Liveness::Elsewhere => {
                 done.leases.push(lease);
                 continue;
@@ -86,7 +88,7 @@ pub fn recover(
         }
         // A child may have cleared its variables; its number and start are in the ledger.
         let child = lease.child.as_ref();
-        let child = child.filter(|identity| processes.life(identity) != Liveness::Ended);
+        let child = child.filter(|identity| lives.of(identity) != Liveness::Ended);
         // A program that was killed before it could note the group of its command has left a lease without one.
         let mark = books.mark(lease.id);
         let unnoted = (lease.cgroup.is_none())
@@ -138,12 +140,49 @@ pub fn recover(
         done.leases.push(lease);
     }
     for ticket in books.queue()? {
-        if processes.life(&ticket.asker.process) == Liveness::Ended {
+        if lives.of(&ticket.asker.process) == Liveness::Ended {
             books.cancel(owner, ticket.id, "its process is gone")?;
             done.cancelled.push((ticket.id, ticket.asker.tenant));
         }
     }
     Ok(done)
+}
+
+/// Whether processes run, those of other PID namespaces too.
+pub(crate) struct Lives<'a> {
+    processes: &'a Processes,
+    /// Read when the first process of another namespace asks for it.
+    namespaces: OnceCell<Namespaces>,
+}
+
+impl<'a> Lives<'a> {
+    pub(crate) fn new(processes: &'a Processes) -> Self {
+        Self {
+            processes,
+            namespaces: OnceCell::new(),
+        }
+    }
+
+    /// Whether a process runs.
+    pub(crate) fn of(&self, process: &Identity) -> Liveness {
+        match self.processes.life(process) {
+            Liveness::Elsewhere => self.namespaces().life(process),
+            known => known,
+        }
+    }
+
+    /// The process as this namespace names it, if it runs and can be seen from here.
+    pub(crate) fn here(&self, process: &Identity) -> Option<Identity> {
+        match self.processes.life(process) {
+            Liveness::Runs => Some(process.clone()),
+            Liveness::Ended => None,
+            Liveness::Elsewhere => self.namespaces().here(process).cloned(),
+        }
+    }
+
+    fn namespaces(&self) -> &Namespaces {
+        (self.namespaces).get_or_init(|| self.processes.namespaces())
+    }
 }
 
 /// The processes in the control groups of a lease; none if that cannot be said. Version 2 has a process

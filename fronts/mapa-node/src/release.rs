@@ -5,24 +5,26 @@ use std::time::{Duration, Instant};
 
 use mapa_front::answer::Versioned;
 use mapa_front::answer::mapa::Released;
-use mapa_live::cgroup;
-use mapa_live::{Identity, Liveness, Processes};
+use mapa_live::cgroup::{self, Cgroups};
+use mapa_live::{Identity, Processes};
 use rustix::process::Signal;
 
 use crate::acquire::wake_head;
+use crate::cli::ReleaseArgs;
 use crate::error::Error;
 use crate::job_process::GRACE;
 use crate::ledger::{Durability, Lease, Ledger};
 use crate::mark::{self, MARK};
 use crate::output::Output;
-use crate::recover::recover;
+use crate::recover::{Lives, recover};
 use crate::run::user;
 
 /// Ends a lease: its processes get SIGTERM, and are killed if they do not end.
 ///
 /// # Errors
-/// There is no such lease; its processes cannot be signalled, or do not end.
-pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Error> {
+/// There is no such lease; its processes cannot be signalled, or do not end, and it is not forced.
+pub(crate) fn end(ledger: &mut Ledger, args: &ReleaseArgs, output: Output) -> Result<(), Error> {
+    let id = args.lease;
     let processes = Processes::new()?;
     let owner = user();
     // Recover first: a lease whose processes have ended needs no signal, and this way it is not found below.
@@ -31,13 +33,77 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
     })?;
     let lease = leases.iter().find(|lease| lease.id == id);
     let lease = lease.ok_or_else(|| no_lease(id, &leases))?;
+    if args.force {
+        may_force(lease)?;
+    }
+    let ended = end_processes(ledger, lease, &processes);
+    // If the holder was killed, or is not ours, recovery frees the devices now rather than at the next request.
+    ledger.change(Durability::Boot, |books| {
+        recover(books, &processes, &owner).map(drop)
+    })?;
+    if still(ledger, id)? {
+        let why = match ended {
+            Err(error) => error.to_string(),
+            Ok(()) => format!(
+                "lease {id}: it still holds: its processes cannot be seen from here; expected its owner, or root, where it was started"
+            ),
+        };
+        if !args.force {
+            return Err(Error::Failed(format!("{why}; or --force")));
+        }
+        force(ledger, lease, &owner, &why)?;
+        output.aside(format!("{why}; its devices are given to others nevertheless"));
+    }
+    wake_head(ledger)?;
+    if output.json {
+        output.object(&Versioned::of_node(Released { released: id }));
+    } else {
+        output.line(format!("lease {id} has ended"));
+    }
+    Ok(())
+}
+
+/// Whether this user may end a lease whatever becomes of its processes.
+///
+/// # Errors
+/// It is another user's, and this one is not root.
+fn may_force(lease: &Lease) -> Result<(), Error> {
+    let uid = rustix::process::geteuid();
+    if uid.is_root() || uid.as_raw() == lease.asker.uid {
+        return Ok(());
+    }
+    Err(Error::malformed(format_args!(
+        "--force: lease {} is of user {}: expected that user, or root",
+        lease.id, lease.asker.uid
+    )))
+}
+
+/// Ends a lease whose processes cannot be seen, or do not end.
+fn force(ledger: &mut Ledger, lease: &Lease, owner: &str, why: &str) -> Result<(), Error> {
+    let mark = ledger.mark(lease.id);
+    ledger.change(Durability::Boot, |books| {
+        books.release(owner, lease, &format!("ended by force: {why}"))
+    })?;
+    // One with processes in it stays.
+    if let Some(group) = Cgroups::default().find(&mark::name_of(&mark)) {
+        cgroup::remove(&group);
+    }
+    Ok(())
+}
+
+/// Signals the processes of a lease until they have ended.
+///
+/// # Errors
+/// They are another user's; they do not end.
+fn end_processes(ledger: &mut Ledger, lease: &Lease, processes: &Processes) -> Result<(), Error> {
+    let id = lease.id;
     let begun = Instant::now();
     let mark = ledger.mark(id);
     let mut signal = Signal::TERM;
     loop {
-        let told = to_signal(&processes, lease, &mark, signal);
+        let told = to_signal(processes, lease, &mark, signal);
         if told.is_empty() {
-            break;
+            return Ok(());
         }
         for identity in told {
             processes.signal(&identity, signal).map_err(|error| {
@@ -49,11 +115,11 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         }
         // Each of the two signals gets the whole grace.
         let grace = begun.elapsed() + GRACE;
-        while begun.elapsed() < grace && still(ledger, id)? && alive(&processes, lease, &mark) {
+        while begun.elapsed() < grace && still(ledger, id)? && alive(processes, lease, &mark) {
             thread::sleep(Duration::from_millis(20));
         }
         if !still(ledger, id)? {
-            break;
+            return Ok(());
         }
         // A process that hangs in a call of the GPU driver ends only when that call returns, SIGKILL or not.
         if signal == Signal::KILL && begun.elapsed() > 3 * GRACE {
@@ -64,23 +130,6 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         }
         signal = Signal::KILL;
     }
-    // If the holder was killed, or is not ours, recovery frees the devices now rather than at the next request.
-    ledger.change(Durability::Boot, |books| {
-        recover(books, &processes, &owner).map(drop)
-    })?;
-    wake_head(ledger)?;
-    if still(ledger, id)? {
-        return Err(Error::at(
-            format_args!("lease {id}"),
-            "it still holds: its processes cannot be seen from here; expected its owner, or root, where it was started",
-        ));
-    }
-    if output.json {
-        output.object(&Versioned::of_node(Released { released: id }));
-    } else {
-        output.line(format!("lease {id} has ended"));
-    }
-    Ok(())
 }
 
 /// The error that a lease is not there, with those that are.
@@ -97,11 +146,8 @@ fn no_lease(id: i64, leases: &[Lease]) -> Error {
 /// The processes that get a signal. The program that holds the lease passes it on, and frees the devices itself.
 /// Only if it is gone, or does not, the processes of its command get the signal directly.
 fn to_signal(processes: &Processes, lease: &Lease, mark: &str, signal: Signal) -> Vec<Identity> {
-    let holder = &lease.asker.process;
-    let mut told: Vec<Identity> = Vec::new();
-    if processes.life(holder) == Liveness::Runs {
-        told.push(holder.clone());
-    }
+    let lives = Lives::new(processes);
+    let mut told: Vec<Identity> = lives.here(&lease.asker.process).into_iter().collect();
     // An adopted lease has no program of ours left that could pass the signal on.
     if lease.adopted || signal == Signal::KILL {
         told.extend(
@@ -118,12 +164,7 @@ fn to_signal(processes: &Processes, lease: &Lease, mark: &str, signal: Signal) -
             groups
                 .flat_map(|group| processes.listed(|| cgroup::members(group).unwrap_or_default())),
         );
-        let child = lease.child.iter();
-        told.extend(
-            child
-                .filter(|identity| processes.life(identity) == Liveness::Runs)
-                .cloned(),
-        );
+        told.extend(lease.child.iter().filter_map(|child| lives.here(child)));
     }
     told
 }
@@ -134,10 +175,8 @@ fn still(ledger: &mut Ledger, id: i64) -> Result<bool, Error> {
 }
 
 fn alive(processes: &Processes, lease: &Lease, mark: &str) -> bool {
-    processes.life(&lease.asker.process) == Liveness::Runs
-        || lease
-            .child
-            .iter()
-            .any(|identity| processes.life(identity) == Liveness::Runs)
+    let lives = Lives::new(processes);
+    let own = [&lease.asker.process].into_iter().chain(&lease.child);
+    { own }.any(|process| lives.here(process).is_some())
         || processes.marked(MARK).found.contains_key(mark)
 }

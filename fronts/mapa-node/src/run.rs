@@ -1,5 +1,6 @@
 //! `mapa run`: a command on devices that it has alone.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
@@ -22,11 +23,11 @@ use crate::acquire::{
 };
 use crate::cli::RunArgs;
 use crate::error::Error;
-use crate::foreign::driver_snapshot;
+use crate::foreign::{Stray, driver_snapshot, foreign, record_strays};
 use crate::health::{self, HealthTargets};
 use crate::job_environment::{JobEnvironment, bind_to, surroundings};
 use crate::job_process::{Job, RunEvents, StartResult};
-use crate::ledger::{Durability, Ledger, Requester};
+use crate::ledger::{Durability, Lease, Ledger, Requester};
 use crate::local_files::LocalFiles;
 use crate::mark;
 use crate::node::Node;
@@ -188,7 +189,7 @@ fn run_granted(
     let lease = &granted.lease;
     let tenant = &lease.asker.tenant;
     if node.is_live() && !args.no_driver_check {
-        monitor_beside(node, live, desk.ledger, tenant, output);
+        monitor_beside((machine, live), desk.ledger, lease, output);
     }
     let (ended, late) = job.wait(happenings, processes, until);
     let why = if late {
@@ -269,17 +270,59 @@ fn start_or_free(
     }
 }
 
+/// How often a program looks whether its command computes on devices that its lease does not have.
+const STRAY_INTERVAL: Duration = Duration::from_secs(2);
+
 /// Notes in the ledger what becomes of devices while the command runs, and tells it. The thread ends with
 /// the program. Short commands end before it has begun.
-fn monitor_beside(node: &Node, live: &Live, ledger: &Ledger, owner: &str, output: Output) {
-    let (devices, live) = (HealthTargets::new(node), live.clone());
-    let (ledger, owner) = (ledger.path().to_owned(), owner.to_owned());
+fn monitor_beside(
+    (machine, live): (&MachineSpec, &Live),
+    ledger: &Ledger,
+    lease: &Lease,
+    output: Output,
+) {
+    let (machine, live) = (machine.clone(), live.clone());
+    let (ledger, lease) = (ledger.path().to_owned(), lease.clone());
     thread::spawn(move || {
         thread::sleep(QUIET);
+        let Ok(node) = Node::load(&machine, &live, &mut |_| {}) else {
+            return;
+        };
+        let devices = HealthTargets::new(&node);
+        let next = Cell::new(Instant::now());
+        let look = || {
+            if next.get() <= Instant::now() {
+                next.set(Instant::now() + STRAY_INTERVAL);
+                // A driver that does not answer, and a ledger that is busy, may do so at the next look.
+                for stray in new_strays(&node, &live, &ledger, &lease).unwrap_or_default() {
+                    output.aside(format!("{}: others do not get this device", stray.why));
+                }
+            }
+            true
+        };
         let tell = |what| output.aside(what);
         // Devices that no monitor watches are checked at each decision.
-        let _ = health::monitor(&live, &devices, &ledger, &owner, || true, tell);
+        let _ = health::monitor(&live, &devices, &ledger, &lease.asker.tenant, look, tell);
+        loop {
+            look();
+            thread::sleep(STRAY_INTERVAL);
+        }
     });
+}
+
+/// The processes of a lease that compute where the lease has nothing, and of which nobody has told yet.
+fn new_strays(node: &Node, live: &Live, ledger: &Path, own: &Lease) -> Result<Vec<Stray>, Error> {
+    let (drivers, processes) = (driver_snapshot(node, live)?, Processes::new()?);
+    let mut ledger = Ledger::open(ledger)?;
+    let leases = ledger.read(|books| books.leases())?;
+    let (_, mut strays) = foreign(node, &drivers, &leases, &processes, |lease| ledger.mark(lease));
+    strays.retain(|stray| stray.lease == own.id);
+    if strays.is_empty() {
+        return Ok(strays);
+    }
+    ledger.change(Durability::Boot, |books| {
+        record_strays(books, node, &own.asker.tenant, &strays)
+    })
 }
 
 /// The machine and the devices of a lease, if a daemon has partitioned devices since this program came:

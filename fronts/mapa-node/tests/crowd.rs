@@ -2,9 +2,12 @@
 //! kept. `MAPA_JOBS` sets how many jobs there are, 256 if it is not set.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use mapa_node::Ledger;
 use serde_json::Value;
 
 use super::common::{LOCK, Place, error};
@@ -38,6 +41,47 @@ fn every_job_is_alone_on_its_devices_and_the_order_of_the_queue_is_kept() {
     let granted = log.iter().filter(|value| value["kind"] == "grant").count();
     assert_eq!(granted, jobs);
     judge(&log);
+}
+
+/// All wait at once behind one job that has the whole machine. `MAPA_WAITERS` sets how many, 100 if it is not set.
+#[test]
+fn all_who_wait_start_in_their_order_and_none_is_lost() {
+    let waiters: usize =
+        std::env::var("MAPA_WAITERS").map_or(100, |text| text.parse().unwrap());
+    let place = Place::new();
+    let hold = "echo >$LOCKS/held; while [ ! -e $LOCKS/end ]; do sleep .02; done";
+    let holder = place.mapa(&["run", "-n", "8", "--", "sh", "-c", hold]);
+    let mut holder = { holder }.spawn().unwrap();
+    place.await_lines("held", 1);
+    let script = "echo $(date +%s%N) $MAPA_LEASE >>$LOCKS/ran";
+    let mut jobs: Vec<_> = (0..waiters)
+        .map(|_| {
+            let job = place.mapa(&["run", "-n", "1", "--wait", "--", "sh", "-c", script]);
+            { job }.stderr(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    while ledger.read(|books| books.queue()).unwrap().len() < waiters {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let released = Instant::now();
+    std::fs::write(place.path().join("end"), "").unwrap();
+    place.await_lines("ran", 1);
+    let first = released.elapsed();
+    assert!(holder.wait().unwrap().success());
+    for job in &mut jobs {
+        assert!(job.wait().unwrap().success());
+    }
+    // For people: no time is asserted.
+    println!(
+        "{waiters} waited: the first started after {first:?}, all ended after {:?}",
+        released.elapsed()
+    );
+    assert_eq!(place.text("ran").lines().count(), waiters);
+    let log = place.log();
+    judge(&log);
+    let cancelled = log.iter().filter(|value| value["kind"] == "cancel");
+    assert_eq!(cancelled.count(), 0);
 }
 
 /// Follows the audit: no device is given while it is held; a job that waits is given its devices

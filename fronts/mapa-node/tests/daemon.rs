@@ -351,7 +351,7 @@ fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
         let queue = books.read(|books| books.queue()).unwrap();
         queue.first().map(|ticket| ticket.reason.clone())
     };
-    until(|| reason().is_some_and(|text| text.contains("waits before it")));
+    until(|| reason().is_some_and(|text| text == "its turn by fifo"));
     let taken = books.change(Durability::Boot, |books| {
         let (_, devices) = books.machine()?.unwrap();
         let keys: Vec<DeviceKey> = devices

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use fake_nvml::Process;
-use mapa_node::{DeviceKey, Durability, Ledger, Processes};
+use mapa_node::{DeviceKey, Durability, Ledger, MARK, Processes};
 
 use super::common::{Machine, asker, error, text};
 
@@ -76,6 +76,54 @@ fn a_number_that_a_stranger_has_by_now_makes_it_nobody_of_a_lease() {
     assert_eq!(seven.status.code(), Some(75));
     let said = error(&seven);
     assert!(said.contains("mapa did not start it"), "{said}");
+}
+
+/// A job that computes on a device of nobody: the device is nobody else's to get, and everybody is told.
+#[test]
+fn a_process_of_a_lease_on_another_device_is_a_stranger_there() {
+    let machine = Machine::of("dgx-a100");
+    let mut job = machine.hold(&["-n", "1", "--like", "any"]);
+    let lease = machine.json(&["ps"])["leases"][0].clone();
+    let pid = u32::try_from(lease["command_pid"].as_u64().unwrap()).unwrap();
+    let held = lease["devices"][0].as_str().unwrap().to_owned();
+    let running = Process::running(pid).unwrap();
+    let index: u32 = held.trim_start_matches("GPU").parse().unwrap();
+    machine.fake.start_process(index, running.clone()).unwrap();
+    assert_eq!(machine.json(&["free"])["free"], 7, "on its own device it is no stranger");
+    let other = (index + 1) % 8;
+    machine.fake.start_process(other, running).unwrap();
+    let free = machine.json(&["free"]);
+    assert_eq!(free["free"], 6, "{free}");
+    let row = &free["devices"][other as usize];
+    let why = row["withheld"].as_str().unwrap();
+    assert!(why.contains(&format!("process {pid} ")) && why.contains("lease 1"), "{why}");
+    let seven = machine.mapa(&["run", "-n", "7", "--", "true"]);
+    assert_eq!(seven.status.code(), Some(75), "{}", error(&seven));
+    let log = machine.json(&["log", "-n", "100"]);
+    let strays = log["decisions"].as_array().unwrap().iter();
+    let strays: Vec<_> = strays.filter(|row| row["kind"] == "stray").collect();
+    assert_eq!(strays.len(), 1, "told once: {log}");
+    machine.end(&mut job);
+}
+
+/// The mark of a lease in the variables of a process that the lease has not started.
+#[test]
+fn a_copied_mark_makes_nobody_one_of_a_lease() {
+    let machine = Machine::of("dgx-a100");
+    let mut job = machine.hold(&["-n", "1"]);
+    let lease = machine.json(&["ps"])["leases"][0].clone();
+    let mark = Ledger::open(machine.ledger()).unwrap().mark(1);
+    let mut stranger = Command::new("sleep").arg("600").env(MARK, mark).spawn().unwrap();
+    let held = lease["devices"][0].as_str().unwrap().to_owned();
+    let index: u32 = held.trim_start_matches("GPU").parse().unwrap();
+    let running = Process::running(stranger.id()).unwrap();
+    machine.fake.start_process(index, running).unwrap();
+    let free = machine.json(&["free"]);
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    let why = free["devices"][index as usize]["withheld"].as_str();
+    assert!(why.is_some_and(|why| why.contains("mapa did not start it")), "{free}");
+    machine.end(&mut job);
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod kills;
 mod ledger;
 mod live;
 mod mig;
+mod namespaces;
 mod orders;
 mod partitions;
 mod run;

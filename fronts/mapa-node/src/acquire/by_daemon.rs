@@ -4,11 +4,12 @@ use mapa_core::{Reason, Refusal};
 use mapa_live::Processes;
 
 use super::request::{
-    AcquireAttempt, AcquireRequest, FIRST_COME, Granted, Outcome, WaitStatus, refusal_of, waiting,
+    AcquireAttempt, AcquireRequest, FIRST_COME, Granted, Outcome, WaitStatus, refusal_of, turn,
+    wait_reason,
 };
 use crate::error::Error;
 use crate::leader::leader;
-use crate::ledger::{LedgerTx, Ticket};
+use crate::ledger::LedgerTx;
 use crate::node::Node;
 
 /// Whether a daemon decides about this job: one is there, and the job waits or must stand behind
@@ -23,7 +24,7 @@ pub(super) fn is_served(
         return Ok(false);
     }
     // A job that does not wait may take free devices although a daemon is there, but only while no job waits.
-    Ok(want.wait || ticket.is_some() || waiting(&books.queue()?).next().is_some())
+    Ok(want.wait || ticket.is_some() || books.head()?.is_some())
 }
 
 /// What has become of a place in the queue, if whoever decides has decided.
@@ -92,8 +93,8 @@ pub(super) fn try_acquire(
             return Ok(Err(never));
         }
         if !want.wait {
-            let before = waiting(&books.queue()?).count();
-            let why = format!("its turn in the queue: {before} wait before this job");
+            let (before, _) = books.waiting(i64::MAX)?;
+            let why = wait_reason(&turn(FIRST_COME), before);
             return Ok(Err(Refusal::Busy(Reason::Rule(why.into()))));
         }
     }
@@ -120,19 +121,17 @@ fn waits(
         Some(id) => id,
         None => books.enqueue(want.asker, order, want.seconds, &reason)?,
     };
-    // Tickets grow, so a smaller one came earlier.
-    let queue = books.queue()?;
-    let place = |ticket: &Ticket| ticket.id < id;
-    let before = waiting(&queue).filter(|ticket| place(ticket)).count();
-    let told = queue.iter().find(|ticket| ticket.id == id);
     // The daemon keeps the reason of each ticket up to date. A new ticket has the one above.
-    if let Some(told) = told.filter(|_| ticket.is_some()) {
-        reason.clone_from(&told.reason);
+    if ticket.is_some()
+        && let Some(own) = books.ticket(id)?
+    {
+        reason = own.reason;
     }
+    let (all, before) = books.waiting(id)?;
     let waiting = WaitStatus {
         position: before + 1,
-        queue_length: waiting(&queue).count(),
-        reason,
+        queue_length: all,
+        reason: wait_reason(&reason, before),
     };
     Ok(Ok(AcquireAttempt::Queued(id, waiting)))
 }

@@ -49,6 +49,8 @@ pub(crate) struct WaitStatus {
 /// The outcome of one attempt to acquire devices.
 pub(super) enum AcquireAttempt {
     Granted(Box<Granted>),
+    /// The job has a place in the queue, and nothing else was decided.
+    Enqueued(i64),
     Queued(i64, WaitStatus),
     /// Nothing was decided: another attempt is needed.
     Retry,
@@ -61,12 +63,24 @@ pub(crate) fn waiting(queue: &[Ticket]) -> impl Iterator<Item = &Ticket> {
         .filter(|ticket| ticket.lease.is_none() && ticket.refusal.is_none())
 }
 
-/// Why a job waits before which so many others do.
-pub(crate) fn wait_reason(scheduler: &str, before: usize) -> String {
+/// How the ledger says that a job waits because others come before it, by this order. How many is counted when somebody
+/// asks: whoever starts would else have to write it for all who wait.
+pub(crate) fn turn(scheduler: &str) -> String {
+    match scheduler {
+        FIRST_COME => "its turn in the queue".to_owned(),
+        _ => format!("its turn by {scheduler}"),
+    }
+}
+
+/// Why a job waits before which so many others do, by what the ledger says of it.
+pub(crate) fn wait_reason(said: &str, before: usize) -> String {
+    if !said.starts_with("its turn") {
+        return said.to_owned();
+    }
     match before {
-        0 => format!("its turn by {scheduler}: nobody waits before it"),
-        1 => format!("its turn by {scheduler}: 1 waits before it"),
-        _ => format!("its turn by {scheduler}: {before} wait before it"),
+        0 => said.to_owned(),
+        1 => format!("{said}: 1 job waits before this one"),
+        _ => format!("{said}: {before} jobs wait before this one"),
     }
 }
 

@@ -82,9 +82,8 @@ impl NodeDriver<'_> {
                 Err(error) => return Ok(Err(format!("the drivers do not answer: {error}"))),
             };
             let leases = books.leases()?;
-            let others = foreign(node, drivers, &leases, processes, |number| {
-                books.mark(number)
-            });
+            let mark = |lease| books.mark(lease);
+            let (others, _) = foreign(node, drivers, &leases, processes, mark);
             if let Some(other) = taken(node, &others, &placement) {
                 return Ok(Err(other.why.clone()));
             }

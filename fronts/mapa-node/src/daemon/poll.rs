@@ -10,7 +10,7 @@ use mapa_sched::{DriverView, Event, Tenant};
 use super::driver::{NodeDriver, now_ms};
 use super::events::{InvalidTicket, LedgerSnapshot};
 use super::sampling::GONE;
-use crate::acquire::{snapshot, wait_reason, waiting};
+use crate::acquire::{snapshot, turn, waiting};
 use crate::error::Error;
 use crate::foreign::driver_snapshot;
 use crate::leader;
@@ -192,22 +192,18 @@ impl NodeDriver<'_> {
 
     /// Says in the queue why each job waits.
     pub(super) fn say_why(&mut self) -> Result<(), Error> {
-        let scheduler = &self.leader.scheduler;
+        let reason = turn(&self.leader.scheduler);
         let queue = self.ledger.read(|books| books.queue())?;
-        let mut changed = Vec::new();
-        for (before, ticket) in waiting(&queue).enumerate() {
-            let reason = wait_reason(scheduler, before);
-            if ticket.reason != reason {
-                changed.push((ticket.id, reason));
-            }
-        }
-        if changed.is_empty() {
+        let unsaid: Vec<i64> = waiting(&queue)
+            .filter(|ticket| ticket.reason != reason)
+            .map(|ticket| ticket.id)
+            .collect();
+        if unsaid.is_empty() {
             return Ok(());
         }
         self.change(Durability::Boot, |books| {
-            changed
-                .iter()
-                .try_for_each(|(ticket, reason)| books.set_wait_reason(*ticket, reason))
+            let mut unsaid = unsaid.iter();
+            unsaid.try_for_each(|ticket| books.set_wait_reason(*ticket, &reason))
         })
     }
 }

@@ -76,6 +76,8 @@ pub enum AuditKind {
     Unhealthy,
     /// A device is healthy again.
     Healthy,
+    /// A process of a lease computes on a device that the lease does not have.
+    Stray,
 }
 
 impl AuditKind {
@@ -96,6 +98,7 @@ impl AuditKind {
             Self::Lever => "lever",
             Self::Unhealthy => "unhealthy",
             Self::Healthy => "healthy",
+            Self::Stray => "stray",
         }
     }
 }

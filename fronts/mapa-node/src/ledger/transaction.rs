@@ -47,6 +47,17 @@ impl<'t> LedgerTx<'t> {
         Ok(self.at.last_insert_rowid())
     }
 
+    /// Whether the audit has a row of this kind on a lease, with this reason.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn is_noted(&self, kind: AuditKind, lease: i64, reason: &str) -> Result<bool, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT 1 FROM decisions WHERE lease = ?1 AND kind = ?2 AND reason = ?3",
+        )?;
+        Ok(select.exists(params![lease, kind.name(), reason])?)
+    }
+
     /// The audit, latest first: at most so many rows, of this lease if one is named.
     ///
     /// # Errors
@@ -295,10 +306,12 @@ impl<'t> LedgerTx<'t> {
         by: &Identity,
         reason: &str,
     ) -> Result<(), Error> {
-        let mut update = self
-            .at
-            .prepare_cached("UPDATE leases SET adopted = 1, pid = ?2, start = ?3 WHERE id = ?1")?;
-        update.execute(params![lease.id, by.id.pid, by.id.start])?;
+        // The number of the command's process is meant in the namespace of the holder.
+        let mut update = self.at.prepare_cached(
+            "UPDATE leases SET adopted = 1, pid = ?2, start = ?3, namespace = ?4,
+                    child = CASE namespace WHEN ?4 THEN child END WHERE id = ?1",
+        )?;
+        update.execute(params![lease.id, by.id.pid, by.id.start, by.namespace])?;
         let names: Vec<String> = lease.devices.iter().map(DeviceKey::to_string).collect();
         self.note(AuditEntry {
             lease: Some(lease.id),
@@ -337,6 +350,34 @@ impl<'t> LedgerTx<'t> {
         )?;
         let rows = select.query_map([], ticket)?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The first who waits: one with neither a lease nor a refusal.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn head(&self) -> Result<Option<Ticket>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT tenant, uid, boot, namespace, pid, start, command, policy, spec,
+                    ticket, scheduler, seconds, since, reason, lease, refusal FROM queue
+             WHERE lease IS NULL AND refusal IS NULL ORDER BY ticket LIMIT 1",
+        )?;
+        Ok(select.query_row([], ticket).optional()?)
+    }
+
+    /// How many wait, and how many of them came before this ticket.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn waiting(&self, ticket: i64) -> Result<(usize, usize), Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT count(*), count(*) FILTER (WHERE ticket < ?1) FROM queue
+             WHERE lease IS NULL AND refusal IS NULL",
+        )?;
+        let (all, before): (i64, i64) =
+            select.query_row([ticket], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let number = |count| usize::try_from(count).unwrap_or_default();
+        Ok((number(all), number(before)))
     }
 
     /// One place of the queue.

@@ -7,11 +7,13 @@ pub mod cgroup;
 mod cpus;
 pub(crate) mod files;
 mod interrupts;
+mod namespaces;
 mod process;
 mod processes;
 
 pub use cpus::Cpus;
 pub use interrupts::{Interrupts, low_interrupt_cpus};
+pub use namespaces::Namespaces;
 pub use process::{Identity, ProcessId};
 pub(crate) use process::{Stat, is_gone};
 pub use processes::{Liveness, Marked, ProcessTree, Processes};

@@ -19,6 +19,7 @@ use rustix::process::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
+use super::namespaces::Namespaces;
 use super::process::{Identity, ProcessId, Stat};
 use crate::error::Error;
 
@@ -144,6 +145,16 @@ impl Processes {
                 Some(_) => Liveness::Elsewhere,
             },
         }
+    }
+
+    /// The processes of other PID namespaces, as far as this one sees them: O(processes of the machine).
+    #[must_use]
+    pub fn namespaces(&self) -> Namespaces {
+        // Under `hidepid` others' processes are not listed, or not with their starts: nor is the first of all.
+        let sees_all = self.namespace == FIRST_NAMESPACE && self.stat(1).is_some();
+        let pids = self.pids();
+        let identity = |pid| self.identity(pid);
+        Namespaces::read(&self.proc, &pids, self.namespace, sees_all, identity)
     }
 
     /// Whether the process of this number may be that one: it runs, or is hidden from here.
@@ -350,6 +361,16 @@ impl Processes {
     #[must_use]
     pub fn mark_of(&self, pid: i32, variable: &str) -> Option<String> {
         mark_in(&self.variables(pid).ok()?, variable)
+    }
+
+    /// The names of the control groups in which a process is, and of those above them; none if it cannot be read.
+    #[must_use]
+    pub fn groups_of(&self, pid: i32) -> BTreeSet<String> {
+        let file = self.proc.join(pid.to_string()).join("cgroup");
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+        let names = paths.flat_map(|path| path.split('/'));
+        names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
 
     /// The variables of a process, with a zero byte behind each: those of one program, or none at all while it
