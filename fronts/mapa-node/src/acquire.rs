@@ -19,10 +19,14 @@ use crate::foreign::{foreign, record_strays};
 use crate::health;
 use crate::job_process::{RunEvent, RunEvents};
 use crate::leader;
-use crate::ledger::{Durability, Lease, Ledger, LedgerTx, Requester, Ticket, UnixNanos, now};
+use crate::lease_processes::Lives;
+use crate::ledger::{
+    Durability, Lease, Ledger, LedgerTx, Requester, Ticket, UnixNanos, now, since_boot,
+};
+use crate::mark::MARK;
 use crate::node::{Node, NodeState, Withheld};
 use crate::plan::{QueueTurn, plan};
-use crate::recover::{Lives, Recovered, recover};
+use crate::recover::{Recovered, recover};
 use crate::wakeup::{self, WakeupSocket};
 
 use request::{AcquireAttempt, Outcome};
@@ -151,7 +155,12 @@ impl AcquireContext<'_> {
             last_reported = Some(waiting);
             // What was said before somebody listened is lost: so look once more.
             let processes = self.processes;
-            if is_new && self.ledger.read(|books| look(books, processes, id))?.is_none() {
+            if is_new
+                && self
+                    .ledger
+                    .read(|books| look(books, processes, id))?
+                    .is_none()
+            {
                 continue;
             }
             let pause = match behind {
@@ -200,10 +209,10 @@ impl AcquireContext<'_> {
                 // transaction, so that no other program sees one without the other.
                 .find(|lease| lease.ticket == Some(ticket));
             if let Some(lease) = given {
-                books.release(&asker.tenant, &lease, reason)?;
+                books.release(&asker.audited(), &lease, reason)?;
             }
             if books.ticket(ticket)?.is_some() {
-                books.cancel(&asker.tenant, ticket, reason)?;
+                books.cancel(&asker.audited(), ticket, reason)?;
             }
             Ok(())
         })?;
@@ -232,7 +241,7 @@ impl AcquireContext<'_> {
             let Some(drivers) = drivers else {
                 return Ok(Ok(AcquireAttempt::Retry));
             };
-            let seen = snapshot(books, node, processes, &want.asker.tenant, drivers)?;
+            let seen = snapshot(books, node, processes, &want.asker.audited(), drivers)?;
             // Another program, or a daemon that has gone since, may have decided about this ticket.
             if let Some(outcome) = by_daemon::answered(books, node, want, ticket)? {
                 return Ok(outcome);
@@ -272,13 +281,19 @@ impl AcquireContext<'_> {
         }
     }
 
-    /// Releases a lease, and wakes the queue head.
+    /// Releases a lease whose command has ended with this exit status, if it has begun, and wakes the queue head.
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub(crate) fn free(&mut self, owner: &str, lease: &Lease, reason: &str) -> Result<(), Error> {
+    pub(crate) fn free(
+        &mut self,
+        lease: &Lease,
+        reason: &str,
+        status: Option<u8>,
+    ) -> Result<(), Error> {
+        let owner = lease.asker.audited();
         self.ledger.change(Durability::Boot, |books| {
-            books.release(owner, lease, reason)
+            books.release_with(&owner, lease, reason, status.map(i32::from))
         })?;
         self.wake_head()
     }
@@ -401,6 +416,12 @@ fn acquire_behind(
         return Ok(Err(never));
     }
     let reason = turn(want.scheduler);
+    let leases = books.leases()?;
+    if want.wait
+        && let Some(own) = waits_for_itself(books, node, &leases, want)?
+    {
+        return Ok(Err(own));
+    }
     if !want.wait {
         let (all, _) = books.waiting(i64::MAX)?;
         let reason = wait_reason(&reason, all);
@@ -455,9 +476,14 @@ fn acquire_fifo(
     let busy = matches!(why, Refusal::Busy(_));
     if !busy || !want.wait || is_idle {
         if let Some(id) = ticket {
-            books.cancel(&want.asker.tenant, id, &why.to_string())?;
+            books.cancel(&want.asker.audited(), id, &why.to_string())?;
         }
         return Ok(Err(why));
+    }
+    if ticket.is_none()
+        && let Some(own) = waits_for_itself(books, node, &seen.recovered.leases, want)?
+    {
+        return Ok(Err(own));
     }
     let reason = why.to_string();
     let (id, all) = match ticket {
@@ -476,6 +502,32 @@ fn acquire_fifo(
         reason,
     };
     Ok(Ok(AcquireAttempt::Queued(id, waiting)))
+}
+
+/// The refusal of a request that is made within a lease, if nobody but that lease has what it waits for: its end comes
+/// after the end of whoever waits.
+fn waits_for_itself(
+    books: &LedgerTx<'_>,
+    node: &Node,
+    leases: &[Lease],
+    want: &AcquireRequest<'_>,
+) -> Result<Option<Refusal>, Error> {
+    let Ok(mark) = std::env::var(MARK) else {
+        return Ok(None);
+    };
+    let mut leases = leases.iter();
+    let Some(own) = leases.find(|lease| books.mark(lease.id) == mark) else {
+        return Ok(None);
+    };
+    let alone = node.state(books, std::slice::from_ref(own), &[])?;
+    let answer = want.policy.decide(want.request, &alone.allocator.view());
+    Ok(answer.err().map(|refusal| {
+        let why = format!(
+            "no wait for lease {}, in which this command runs: {refusal}",
+            own.id
+        );
+        Refusal::Busy(Reason::Rule(why.into()))
+    }))
 }
 
 /// Adds to a refusal what is withheld, since no lease explains it.
@@ -573,6 +625,7 @@ pub(crate) fn grant(
         devices,
         granted,
         expires,
+        deadline: expires.map(|expires| since_boot().saturating_add(expires - granted)),
         ticket,
         cgroup: None,
         limited: None,
@@ -637,7 +690,7 @@ fn acquire_scheduled(
                 }
             }
             QueueTurn::Reject(why) if other == id => {
-                books.cancel(&want.asker.tenant, id, &why.to_string())?;
+                books.cancel(&want.asker.audited(), id, &why.to_string())?;
                 return Ok(Err(why));
             }
             QueueTurn::Reject(why) => {
@@ -655,7 +708,7 @@ fn acquire_scheduled(
     let said = turn(want.scheduler);
     let why = Refusal::Busy(Reason::Rule(wait_reason(&said, before).into()));
     if !want.wait {
-        books.cancel(&want.asker.tenant, id, &why.to_string())?;
+        books.cancel(&want.asker.audited(), id, &why.to_string())?;
         return Ok(Err(why));
     }
     let waits = WaitStatus {

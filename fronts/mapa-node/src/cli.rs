@@ -24,10 +24,14 @@ pub(crate) struct Cli {
     /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// The ledger [default: MAPA_LEDGER; else /var/lib/mapa/ledger.db if that folder exists; else mapa/ledger.db in
-    /// the user's folder of state].
+    /// The ledger [default: MAPA_LEDGER; else /var/lib/mapa/ledger.db, which all users share; with --private or --machine,
+    /// where that folder is missing, mapa/ledger.db in the user's folder of state].
     #[arg(long, global = true, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
+    /// Use a ledger of this user's own, in the folder of state, although there may be none that all users share: others do
+    /// not see what it gives, and may get the same devices.
+    #[arg(long, global = true, conflicts_with = "ledger")]
+    pub private: bool,
     /// Answer in JSON.
     #[arg(long, global = true)]
     pub json: bool,
@@ -59,6 +63,9 @@ pub(crate) enum Command {
     Log(LogArgs),
     /// Free what crashes have left, adopt what still runs, and check the ledger.
     Recover,
+    /// End a lease when its time is up, if its own program is killed. `mapa run --time` starts this.
+    #[command(hide = true)]
+    Keep(KeepArgs),
     /// Write completions of the command line for a shell: bash, zsh, fish, elvish or powershell.
     #[command(after_help = COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -321,6 +328,13 @@ pub(crate) struct ReleaseArgs {
     pub force: bool,
 }
 
+/// What to keep.
+#[derive(Debug, Args)]
+pub(crate) struct KeepArgs {
+    /// The lease.
+    pub lease: i64,
+}
+
 /// What to cordon.
 #[derive(Debug, Args)]
 pub(crate) struct CordonArgs {
@@ -361,4 +375,8 @@ pub(crate) struct LogArgs {
     /// Of this lease only.
     #[arg(long, value_name = "LEASE")]
     pub lease: Option<i64>,
+    /// Check that no row of the audit was changed, or removed from among the others, since it was written. The hash that
+    /// is printed, kept elsewhere, tells later whether rows were removed at the end.
+    #[arg(long)]
+    pub verify: bool,
 }

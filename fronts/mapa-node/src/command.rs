@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,6 +11,7 @@ use etcetera::BaseStrategy;
 
 use crate::cli::{Cli, Command, groups};
 use crate::error::Error;
+use crate::keeper;
 use crate::ledger::{Durability, Ledger, SHARED};
 use crate::node::Node;
 use crate::operator;
@@ -19,7 +21,7 @@ use crate::run::{run, user};
 use crate::shell_files;
 
 /// The variable that names the ledger.
-const VARIABLE: &str = "MAPA_LEDGER";
+pub(crate) const VARIABLE: &str = "MAPA_LEDGER";
 
 /// Runs the program `mapa` with these words, the first of which is its own name.
 #[must_use]
@@ -51,7 +53,14 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         }
         _ => {}
     }
-    let path = ledger_file(cli.ledger.as_deref())?;
+    let path = if cli.private {
+        private_ledger()?
+    } else {
+        ledger_file(
+            cli.ledger.as_deref(),
+            !cli.machine.spec().machine.is_empty(),
+        )?
+    };
     // A typing error would make a ledger in which nobody holds anything.
     let is_named = named(cli.ledger.as_deref()).is_some();
     let mut ledger = if is_named && asks_of_the_past(&cli.command) && is_absent(&path) {
@@ -95,6 +104,7 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         }
         Command::Log(args) => operator::log(args, &mut ledger, output),
         Command::Recover => operator::recovered(&mut ledger, output),
+        Command::Keep(args) => keeper::keep(&mut ledger, args.lease),
         Command::Completions(_) | Command::Man(_) => Ok(()),
     };
     done.map(|()| 0)
@@ -121,7 +131,9 @@ fn node(cli: &Cli, ledger: &mut Ledger, output: Output) -> Result<Node, Error> {
 
 /// Whether there is no such file. Of one in a folder that this user may not read nobody can tell.
 fn is_absent(path: &Path) -> bool {
-    matches!(path.try_exists(), Ok(false))
+    // A link that leads nowhere is there, and is refused below.
+    let found = path.symlink_metadata();
+    found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Whether a command asks for, or ends, what others have written.
@@ -132,6 +144,7 @@ fn asks_of_the_past(command: &Command) -> bool {
         | Command::Log(_)
         | Command::Recover
         | Command::Release(_)
+        | Command::Keep(_)
         | Command::Uncordon(_) => true,
         Command::Free
         | Command::Run(_)
@@ -151,19 +164,30 @@ fn named(named: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// The file of the ledger: the one that is named, by these words or the variable `MAPA_LEDGER`; else the one that users
-/// share, if its folder exists; else one of this user.
+/// share; else, for a machine that is only described, one of this user.
 ///
 /// # Errors
-/// None is named or shared, and the user has no folder of state.
-pub fn ledger_file(own: Option<&Path>) -> Result<PathBuf, Error> {
+/// None is named, and users share none: two users could get the same device.
+pub fn ledger_file(own: Option<&Path>, is_described: bool) -> Result<PathBuf, Error> {
     if let Some(path) = named(own) {
         return Ok(path);
     }
-    // An operator makes this folder to give all users one ledger. Without it each user has a ledger, and users
-    // do not see each other's leases.
     if Path::new(SHARED).is_dir() {
         return Ok(Path::new(SHARED).join("ledger.db"));
     }
+    if is_described {
+        return private_ledger();
+    }
+    Err(Error::malformed(format_args!(
+        "there is no ledger that all users of this machine share. To make one for a group `mapa`: sudo groupadd -f mapa; sudo install -d -m 2770 -g mapa {SHARED}. Expected that folder, --ledger FILE, {VARIABLE}, or --private: then others do not see what you hold, and may get the same devices"
+    )))
+}
+
+/// The file of this user's own ledger.
+///
+/// # Errors
+/// The user has no folder of state.
+fn private_ledger() -> Result<PathBuf, Error> {
     let folders = etcetera::choose_base_strategy().map_err(|error| {
         Error::malformed(format_args!(
             "{error}: expected --ledger FILE, or {VARIABLE}"

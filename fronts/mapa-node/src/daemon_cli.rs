@@ -1,7 +1,7 @@
 //! `mapa-node`: what runs on a machine for as long as it is up. Each service is a subcommand.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -12,6 +12,7 @@ use crate::command::ledger_file;
 use crate::daemon::{ReplayArgs, replay};
 use crate::doctor::{DoctorArgs, doctor};
 use crate::error::Error;
+use crate::ledger::SHARED;
 use crate::output::Output;
 use crate::run_daemon::{DaemonArgs, drive};
 use crate::shell_files;
@@ -91,12 +92,15 @@ pub fn daemon(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
     // `replay`, `slo` and `status` use no ledger, so its path is found only for those that do.
-    let ledger = || ledger_file(cli.ledger.as_deref());
+    let is_described = !cli.machine.spec().machine.is_empty();
+    let ledger = || ledger_file(cli.ledger.as_deref(), is_described);
     match &cli.service {
         // Status 1 says that the command worked and that its answer is no; errors have other numbers.
         Some(Service::Replay(args)) => return Ok(u8::from(!replay(args, output)?)),
         Some(Service::Doctor(args)) => {
-            return Ok(u8::from(!doctor(args, &cli.machine, &ledger()?, output)?));
+            // Where users share none yet, that is what it says.
+            let ledger = ledger().unwrap_or_else(|_| Path::new(SHARED).join("ledger.db"));
+            return Ok(u8::from(!doctor(args, &cli.machine, &ledger, output)?));
         }
         Some(Service::Status(args)) => status(args, output)?,
         Some(Service::Completions(args)) => {

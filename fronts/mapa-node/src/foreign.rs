@@ -106,7 +106,9 @@ pub(crate) fn foreign(
         let (device, name) = (instance.unwrap_or(whole), processes.name(pid));
         let why = match owner {
             Owner::Other(lease) => {
-                let why = format!("process {pid} {name} of lease {lease} uses it, and the lease does not have it");
+                let why = format!(
+                    "process {pid} {name} of lease {lease} uses it, and the lease does not have it"
+                );
                 strays.push(Stray {
                     lease,
                     device,
@@ -139,11 +141,7 @@ struct Owners<'a> {
 }
 
 impl<'a> Owners<'a> {
-    fn new(
-        leases: &'a [Lease],
-        processes: &'a Processes,
-        mark: impl Fn(i64) -> String,
-    ) -> Self {
+    fn new(leases: &'a [Lease], processes: &'a Processes, mark: impl Fn(i64) -> String) -> Self {
         let mut by_pid: BTreeMap<i32, Vec<(&Identity, &Lease)>> = BTreeMap::new();
         for lease in leases {
             for own in lease.child.iter().chain([&lease.asker.process]) {

@@ -30,6 +30,7 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
 use crate::error::Error;
+use crate::ledger::since_boot;
 use crate::memory::{GateReport, block_signals, gate};
 
 /// Signals that are passed on to the job.
@@ -238,12 +239,12 @@ impl Job {
     }
 
     /// Waits until the job has ended, and all that it started. Passes signals on. When the time is
-    /// up, the job is ended. Returns its status, and whether the time was up.
+    /// up, nanoseconds since the boot, the job is ended. Returns its status, and whether the time was up.
     pub(crate) fn wait(
         self,
         happenings: &RunEvents,
         processes: &Processes,
-        until: Option<Instant>,
+        until: Option<i64>,
     ) -> (JobExit, bool) {
         let mut status = None;
         let mut late = false;
@@ -257,7 +258,11 @@ impl Job {
                 }
                 return (status, late);
             }
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let left_until = |moment: i64| {
+                let left = moment.saturating_sub(since_boot()).max(0);
+                Duration::from_nanos(left.unsigned_abs())
+            };
+            let left = until.map(left_until);
             if left.is_some_and(|left| left.is_zero()) && !late {
                 late = true;
                 // SIGTERM goes to the command alone, which may end its own children in its own order.
@@ -265,12 +270,14 @@ impl Job {
                 continue;
             }
             // A job that ignores SIGTERM at its limit is killed with all that it started.
-            let kill = until.map(|until| (until + GRACE).saturating_duration_since(Instant::now()));
+            let grace = GRACE.as_nanos() as i64;
+            let kill = until.map(|until| left_until(until.saturating_add(grace)));
             if late && kill.is_some_and(|left| left.is_zero()) {
                 end(processes, Signal::KILL);
             }
             let within = match (left, kill) {
-                (Some(left), _) if !late => left,
+                // The clock of this wait stands while the machine is suspended, and that of the time does not.
+                (Some(left), _) if !late => left.min(Duration::from_secs(60)),
                 // After the second deadline `kill` is zero. Without a floor this loop would spin while the
                 // kernel takes the processes down.
                 (_, Some(kill)) => kill.max(Duration::from_millis(100)),

@@ -29,6 +29,32 @@ impl Files for LocalFiles {
     }
 }
 
+/// No files: what others have written into the ledger names none that this program opens. A file that is a device or a
+/// FIFO could hold it up for ever, or fill its memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoFiles;
+
+impl Files for NoFiles {
+    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
+        Err(Error::at(
+            file,
+            "the ledger names a file, which is not opened for others: expected a pattern in words or edges",
+        ))
+    }
+
+    fn exists(&self, _: &str) -> bool {
+        false
+    }
+
+    fn is_folder(&self, _: &str) -> bool {
+        false
+    }
+
+    fn machine(&self, folder: &str) -> Result<Dump, Error> {
+        Err(Error::at(folder, "is not opened for others"))
+    }
+}
+
 fn read(file: &str) -> io::Result<Vec<u8>> {
     // As for other programs, `-` is standard input. It can be read once.
     if file != "-" {

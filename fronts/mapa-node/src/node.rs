@@ -93,10 +93,14 @@ impl Node {
             return Ok(Self::new(spec.load(&LocalFiles, warn)?, false));
         }
         spec.check()?;
+        // A driver that does not answer now may do so later: that is no fault of the request.
         let found = mapa_live::discover(live).map_err(|error| {
-            Error::malformed(format_args!(
-                "{error}; expected accelerators here, or --machine NAME or FILE"
-            ))
+            let what = format!("{error}; expected accelerators here, or --machine NAME or FILE");
+            if error.is_passing() {
+                Error::Failed(what)
+            } else {
+                Error::Malformed(what)
+            }
         })?;
         // What MIG profiles devices have only matters once one is in MIG mode.
         let mut spec = spec.clone();

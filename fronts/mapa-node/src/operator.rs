@@ -6,7 +6,7 @@ use mapa_core::DeviceId;
 use mapa_front::answer::Versioned;
 use mapa_front::answer::mapa::{
     AdoptedLease, Audit, Cordoned, DeviceAvailability, Free, LeaseRow, Ps, Recovered,
-    ReleasedLease, Tenants, TicketRow, Uncordoned,
+    ReleasedLease, Tenants, TicketRow, Uncordoned, VerifiedAudit,
 };
 use mapa_front::text::{counted, duration, table};
 use mapa_live::{DriverSnapshot, Live, Processes};
@@ -458,11 +458,20 @@ fn done<A: Serialize>(
 /// # Errors
 /// The ledger cannot be read.
 pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result<(), Error> {
+    let verified = if args.verify {
+        let (rows, hash) = ledger.verify_audit()?;
+        Some(VerifiedAudit { rows, hash })
+    } else {
+        None
+    };
     let mut decisions = ledger.read(|books| books.decisions(args.last, args.lease))?;
     // The query is latest first so that its limit keeps the latest rows.
     decisions.reverse();
     if output.json {
-        output.object(&Versioned::of_node(Audit { decisions }));
+        output.object(&Versioned::of_node(Audit {
+            decisions,
+            verified,
+        }));
         return Ok(());
     }
     for decision in &decisions {
@@ -483,6 +492,12 @@ pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result
             decision.kind,
             decision.owner,
             decision.reason
+        ));
+    }
+    if let Some(VerifiedAudit { rows, hash }) = verified {
+        output.line(format!(
+            "{}, none changed; hash {hash}",
+            counted(rows as usize, "row")
         ));
     }
     Ok(())

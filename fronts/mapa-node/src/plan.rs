@@ -7,14 +7,14 @@
 use std::time::Duration;
 
 use mapa_core::{Demand, DeviceId, LeaseId, MachineId, Pattern, Refusal, Request};
-use mapa_front::{ExecutionSpec, JobSpec, Names, PolicySpec, SchedulerSpec};
+use mapa_front::{ExecutionSpec, Files, JobSpec, Names, PolicySpec, SchedulerSpec};
 use mapa_sched::{
     Action, Assignment, Event, Fleet, Job, JobId, RunTime, Scheduler, Tenant, Time, step,
 };
 
 use crate::error::Error;
 use crate::ledger::{Lease, Ticket, UnixNanos};
-use crate::local_files::LocalFiles;
+use crate::local_files::{LocalFiles, NoFiles};
 use crate::node::{Cause, Node, NodeState};
 
 /// The first number of jobs that stand for strangers on instances. Leases do not get so far.
@@ -33,13 +33,17 @@ pub(crate) enum QueueTurn {
 ///
 /// # Errors
 /// The scheduler or the policy is unknown, or they do not go together; the model cannot be read.
-pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Scheduler>, Error> {
+pub(crate) fn scheduler(
+    words: &str,
+    policy: &PolicySpec,
+    files: &dyn Files,
+) -> Result<Box<dyn Scheduler>, Error> {
     let names = Names::built_in();
     let spec: SchedulerSpec = words.into();
     // The scheduler alone decides here who starts. How long a job runs under sharing matters to no decision, so
     // any model of execution will do.
     let execution: ExecutionSpec = "ring-packing".into();
-    Ok(policy.scheduler(&names, &spec, &execution, &LocalFiles)?)
+    Ok(policy.scheduler(&names, &spec, &execution, files)?)
 }
 
 /// The places of the queue that start now, or never, in the order in which the scheduler says so.
@@ -67,12 +71,18 @@ pub(crate) fn plan(
     let Some(&first) = waiting.first() else {
         return Ok(Vec::new());
     };
+    // Only its own program opens the files that a policy names.
+    let files: &dyn Files = if first.id == asking {
+        &LocalFiles
+    } else {
+        &NoFiles
+    };
     let decider =
-        parse(&first.asker.policy).and_then(|policy| scheduler(&first.scheduler, &policy));
+        parse(&first.asker.policy).and_then(|policy| scheduler(&first.scheduler, &policy, files));
     let mut scheduler = match decider {
         Ok(decider) => decider,
         Err(error) if first.id == asking => return Err(error),
-        // The decider's files may be readable for its own user only. That program decides at its next poll.
+        // That program decides at its next poll.
         Err(_) => return Ok(Vec::new()),
     };
     let present = Present::new(node, state, leases, waiting, now);
@@ -311,7 +321,7 @@ fn name(order: &Action) -> &'static str {
 /// What a ticket asks for.
 pub(crate) fn request(node: &Node, ticket: &Ticket) -> Result<Request, Error> {
     let spec: JobSpec = parse(&ticket.asker.spec)?;
-    Ok(spec.request(&spec.job(&LocalFiles)?, node.graph())?)
+    Ok(spec.request(&spec.job(&NoFiles)?, node.graph())?)
 }
 
 fn run_time(nanoseconds: Option<u64>) -> RunTime {

@@ -3,15 +3,18 @@
 //! Every program that is about to decide does this first, in the transaction of the decision. So
 //! nothing must be running for a crash to be noticed, and nobody decides on what a crash left.
 
-use std::cell::OnceCell;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mapa_live::cgroup::{self, Cgroups};
-use mapa_live::{Identity, Liveness, Marked, Namespaces, Processes};
+use mapa_live::{Identity, Liveness, Marked, Processes};
+use rustix::process::Signal;
 
 use crate::error::Error;
-use crate::ledger::{Lease, LedgerTx};
+use crate::job_process::GRACE;
+use crate::lease_processes::{Lives, to_signal};
+use crate::ledger::{Lease, LedgerTx, since_boot};
 use crate::mark::{self, MARK};
 use crate::task_file::TaskFile;
 
@@ -63,6 +66,7 @@ pub fn recover(
     let mut marked: Option<Marked> = None;
     let lives = Lives::new(processes);
     for lease in books.leases()? {
+        end_late(books, processes, &lives, &lease);
         match lives.of(&lease.asker.process) {
             Liveness::Runs | Liveness::Elsewhere => {
                 done.leases.push(lease);
@@ -148,40 +152,39 @@ pub fn recover(
     Ok(done)
 }
 
-/// Whether processes run, those of other PID namespaces too.
-pub(crate) struct Lives<'a> {
-    processes: &'a Processes,
-    /// Read when the first process of another namespace asks for it.
-    namespaces: OnceCell<Namespaces>,
-}
+/// How much longer than its time a lease may hold before others end it while its own program lives.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
-impl<'a> Lives<'a> {
-    pub(crate) fn new(processes: &'a Processes) -> Self {
-        Self {
-            processes,
-            namespaces: OnceCell::new(),
-        }
+/// Ends the processes of a lease whose time is up, if the program that should do so is gone, or does not. Whoever may not
+/// signal them leaves it to the next.
+fn end_late(books: &LedgerTx<'_>, processes: &Processes, lives: &Lives<'_>, lease: &Lease) {
+    let Some(deadline) = lease.deadline else {
+        return;
+    };
+    let late = since_boot().saturating_sub(deadline);
+    if late < 0 || lease.asker.process.boot != processes.boot() {
+        return;
     }
-
-    /// Whether a process runs.
-    pub(crate) fn of(&self, process: &Identity) -> Liveness {
-        match self.processes.life(process) {
-            Liveness::Elsewhere => self.namespaces().life(process),
-            known => known,
-        }
-    }
-
-    /// The process as this namespace names it, if it runs and can be seen from here.
-    pub(crate) fn here(&self, process: &Identity) -> Option<Identity> {
-        match self.processes.life(process) {
-            Liveness::Runs => Some(process.clone()),
-            Liveness::Ended => None,
-            Liveness::Elsewhere => self.namespaces().here(process).cloned(),
-        }
-    }
-
-    fn namespaces(&self) -> &Namespaces {
-        (self.namespaces).get_or_init(|| self.processes.namespaces())
+    let late = Duration::from_nanos(late.unsigned_abs());
+    let is_kept = !lease.adopted && lives.of(&lease.asker.process) != Liveness::Ended;
+    let patience = if is_kept { PATIENCE } else { Duration::ZERO };
+    let Some(late) = late.checked_sub(patience) else {
+        return;
+    };
+    let signal = if late < GRACE {
+        Signal::TERM
+    } else {
+        Signal::KILL
+    };
+    // Its program is not asked to pass the signal on: it is gone, or has not done so.
+    let lease = Lease {
+        adopted: true,
+        ..lease.clone()
+    };
+    let path = books.path().unwrap_or_default();
+    for process in to_signal(processes, (&path, &lease), &books.mark(lease.id), signal) {
+        // One of another user is left to that user, to root, and to the daemon.
+        let _ = processes.signal(&process, signal);
     }
 }
 
@@ -189,7 +192,9 @@ impl<'a> Lives<'a> {
 /// in one group alone, so whom a daemon limits has left the lease's own.
 fn members(lease: &Lease, mark: &str, unnoted: Option<&Path>) -> Option<Vec<i32>> {
     let noted = lease.cgroup.as_deref();
-    let group = noted.and_then(|path| mark::of_lease(path, mark)).or(unnoted)?;
+    let group = noted
+        .and_then(|path| mark::of_lease(path, mark))
+        .or(unnoted)?;
     let mut found = cgroup::members(group).ok()?;
     if let Some(other) = &lease.limited {
         // A group that does not exist, not yet or not any more, has no members.

@@ -5,18 +5,19 @@ use std::time::{Duration, Instant};
 
 use mapa_front::answer::Versioned;
 use mapa_front::answer::mapa::Released;
+use mapa_live::Processes;
 use mapa_live::cgroup::{self, Cgroups};
-use mapa_live::{Identity, Processes};
 use rustix::process::Signal;
 
 use crate::acquire::wake_head;
 use crate::cli::ReleaseArgs;
 use crate::error::Error;
 use crate::job_process::GRACE;
+use crate::lease_processes::{Lives, to_signal};
 use crate::ledger::{Durability, Lease, Ledger};
 use crate::mark::{self, MARK};
 use crate::output::Output;
-use crate::recover::{Lives, recover};
+use crate::recover::recover;
 use crate::run::user;
 
 /// Ends a lease: its processes get SIGTERM, and are killed if they do not end.
@@ -52,7 +53,9 @@ pub(crate) fn end(ledger: &mut Ledger, args: &ReleaseArgs, output: Output) -> Re
             return Err(Error::Failed(format!("{why}; or --force")));
         }
         force(ledger, lease, &owner, &why)?;
-        output.aside(format!("{why}; its devices are given to others nevertheless"));
+        output.aside(format!(
+            "{why}; its devices are given to others nevertheless"
+        ));
     }
     wake_head(ledger)?;
     if output.json {
@@ -98,10 +101,10 @@ fn force(ledger: &mut Ledger, lease: &Lease, owner: &str, why: &str) -> Result<(
 fn end_processes(ledger: &mut Ledger, lease: &Lease, processes: &Processes) -> Result<(), Error> {
     let id = lease.id;
     let begun = Instant::now();
-    let mark = ledger.mark(id);
+    let (mark, path) = (ledger.mark(id), ledger.path().to_owned());
     let mut signal = Signal::TERM;
     loop {
-        let told = to_signal(processes, lease, &mark, signal);
+        let told = to_signal(processes, (&path, lease), &mark, signal);
         if told.is_empty() {
             return Ok(());
         }
@@ -141,32 +144,6 @@ fn no_lease(id: i64, leases: &[Lease]) -> Error {
         known.join(", ")
     };
     Error::malformed(format_args!("no lease {id}: expected {known}"))
-}
-
-/// The processes that get a signal. The program that holds the lease passes it on, and frees the devices itself.
-/// Only if it is gone, or does not, the processes of its command get the signal directly.
-fn to_signal(processes: &Processes, lease: &Lease, mark: &str, signal: Signal) -> Vec<Identity> {
-    let lives = Lives::new(processes);
-    let mut told: Vec<Identity> = lives.here(&lease.asker.process).into_iter().collect();
-    // An adopted lease has no program of ours left that could pass the signal on.
-    if lease.adopted || signal == Signal::KILL {
-        told.extend(
-            processes
-                .marked(MARK)
-                .found
-                .remove(mark)
-                .unwrap_or_default(),
-        );
-        // Others may write the ledger, and have told of a group in which nothing of the lease is.
-        let groups = lease.cgroup.iter().chain(&lease.limited);
-        let groups = groups.filter_map(|group| mark::of_lease(group, mark));
-        told.extend(
-            groups
-                .flat_map(|group| processes.listed(|| cgroup::members(group).unwrap_or_default())),
-        );
-        told.extend(lease.child.iter().filter_map(|child| lives.here(child)));
-    }
-    told
 }
 
 /// Whether the ledger still has the lease.

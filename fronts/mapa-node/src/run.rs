@@ -22,14 +22,17 @@ use crate::acquire::{
     AcquireContext, AcquireOutcome, AcquireRequest, FIRST_COME, Granted, snapshot,
 };
 use crate::cli::RunArgs;
+use crate::command::VARIABLE;
 use crate::error::Error;
 use crate::foreign::{Stray, driver_snapshot, foreign, record_strays};
 use crate::health::{self, HealthTargets};
 use crate::job_environment::{JobEnvironment, bind_to, surroundings};
 use crate::job_process::{Job, RunEvents, StartResult};
+use crate::keeper::Keeper;
 use crate::ledger::{Durability, Lease, Ledger, Requester};
 use crate::local_files::LocalFiles;
 use crate::mark;
+use crate::memory::user_of;
 use crate::node::Node;
 use crate::output::Output;
 use crate::plan;
@@ -94,6 +97,9 @@ pub(crate) fn run(
     let names = Names::built_in();
     let spec = args.spec();
     let work = spec.job(&LocalFiles)?;
+    if work.ranks == 0 {
+        return Err(Error::malformed("-n 0: expected at least one device"));
+    }
     let chosen = args.policy();
     let model = chosen.model(&names, &LocalFiles)?;
     let policy = chosen.policy(&names, model.as_ref(), Some(&work))?;
@@ -120,7 +126,7 @@ pub(crate) fn run(
     if args.dry_run {
         let drivers = drivers()?;
         let seen = ledger.change(Durability::Boot, |books| {
-            snapshot(books, node, &processes, &asker.tenant, &drivers)
+            snapshot(books, node, &processes, &asker.audited(), &drivers)
         })?;
         // A dry run ignores the queue: it shows what would be chosen if it were this job's turn.
         let decision = policy.decide(&request, &seen.state.allocator.view())?;
@@ -177,9 +183,15 @@ fn run_granted(
     output: Output,
 ) -> Result<u8, Error> {
     // The time begins before the command does: `expires` in the ledger counts from the grant.
-    let until = args
-        .time
-        .map(|length| Instant::now() + Duration::from_secs(length.0));
+    let until = granted.lease.deadline;
+    // Who ends the command in time if this program is killed. A short command pays for it, so one without a time has none.
+    let _keeper = until.and_then(|_| {
+        let keeper = Keeper::start(desk.ledger, granted.lease.id);
+        let told = |error: &io::Error| {
+            output.aside(format!("nobody keeps the time if mapa is killed: {error}"));
+        };
+        keeper.inspect_err(told).ok()
+    });
     let started = start_or_free(args, desk, granted, (machine, live), happenings, output)?;
     let (job, group) = match started {
         Ok(started) => started,
@@ -187,7 +199,6 @@ fn run_granted(
     };
     let (node, processes) = (desk.node, desk.processes);
     let lease = &granted.lease;
-    let tenant = &lease.asker.tenant;
     if node.is_live() && !args.no_driver_check {
         monitor_beside((machine, live), desk.ledger, lease, output);
     }
@@ -198,11 +209,12 @@ fn run_granted(
         format!("it {ended}")
     };
     // The status is the command's, whatever becomes of the ledger: the next poll of any job releases the devices.
-    if let Err(error) = desk.free(tenant, lease, &why) {
+    let status = if late { LATE } else { ended.exit_status() };
+    if let Err(error) = desk.free(lease, &why, Some(status)) {
         output.aside(format!("lease {} is not freed yet: {error}", lease.id));
     }
     group.remove();
-    Ok(if late { LATE } else { ended.exit_status() })
+    Ok(status)
 }
 
 /// The policy in a form that lasts. A malformed policy is an error before the job waits.
@@ -213,7 +225,7 @@ fn checked_policy(chosen: PolicySpec, names: &Names, scheduler: &str) -> Result<
     let policy = lasting_policy(chosen, names, scheduler)?;
     if scheduler != FIRST_COME {
         known_scheduler(names, scheduler)?;
-        plan::scheduler(scheduler, &policy)?;
+        plan::scheduler(scheduler, &policy, &LocalFiles)?;
     }
     Ok(policy)
 }
@@ -246,7 +258,7 @@ fn start_or_free(
 ) -> Result<Result<(Job, Group), u8>, Error> {
     let started = start(args, desk, granted, machine, happenings, output);
     let lease = &granted.lease;
-    let mut free = |why: String| desk.free(&lease.asker.tenant, lease, &why);
+    let mut free = |why: String| desk.free(lease, &why, None);
     match started {
         Ok((StartResult::Runs(job, unbound), group)) => {
             unbound.into_iter().for_each(|text| output.aside(text));
@@ -288,7 +300,7 @@ fn monitor_beside(
         let Ok(node) = Node::load(&machine, &live, &mut |_| {}) else {
             return;
         };
-        let devices = HealthTargets::new(&node);
+        let (devices, owner) = (HealthTargets::new(&node), lease.asker.audited());
         let next = Cell::new(Instant::now());
         let look = || {
             if next.get() <= Instant::now() {
@@ -302,7 +314,7 @@ fn monitor_beside(
         };
         let tell = |what| output.aside(what);
         // Devices that no monitor watches are checked at each decision.
-        let _ = health::monitor(&live, &devices, &ledger, &lease.asker.tenant, look, tell);
+        let _ = health::monitor(&live, &devices, &ledger, &owner, look, tell);
         loop {
             look();
             thread::sleep(STRAY_INTERVAL);
@@ -315,13 +327,15 @@ fn new_strays(node: &Node, live: &Live, ledger: &Path, own: &Lease) -> Result<Ve
     let (drivers, processes) = (driver_snapshot(node, live)?, Processes::new()?);
     let mut ledger = Ledger::open(ledger)?;
     let leases = ledger.read(|books| books.leases())?;
-    let (_, mut strays) = foreign(node, &drivers, &leases, &processes, |lease| ledger.mark(lease));
+    let (_, mut strays) = foreign(node, &drivers, &leases, &processes, |lease| {
+        ledger.mark(lease)
+    });
     strays.retain(|stray| stray.lease == own.id);
     if strays.is_empty() {
         return Ok(strays);
     }
     ledger.change(Durability::Boot, |books| {
-        record_strays(books, node, &own.asker.tenant, &strays)
+        record_strays(books, node, &own.asker.audited(), &strays)
     })
 }
 
@@ -435,7 +449,10 @@ fn start(
         .as_ref()
         .map_or(granted.placement.as_slice(), |row| &row.1);
     let mark = desk.ledger.mark(granted.lease.id);
-    let around = surroundings(node, placement, Some(&mark), args.parts());
+    let mut around = surroundings(node, placement, Some(&mark), args.parts());
+    // A `mapa` of the command uses the same ledger; and a ledger that is made anew in this place is noticed.
+    let path = desk.ledger.path().display().to_string();
+    around.set.push((VARIABLE.to_owned(), path));
     if output.json {
         output.object_aside(&Versioned::of_node(RunAnswer {
             lease: Some(granted.lease.id),
@@ -564,13 +581,10 @@ fn to_json(spec: &impl Serialize) -> String {
     serde_json::to_string(spec).unwrap_or_default()
 }
 
-/// The user, by name if the environment says it.
+/// The user of this program, as the kernel knows it: `name(number)`.
 #[must_use]
 pub fn user() -> String {
-    let uid = rustix::process::geteuid().as_raw();
-    let named = std::env::var("USER").ok().filter(|name| !name.is_empty());
-    // The variable is what somebody has set; the number is what the kernel says.
-    named.map_or_else(|| uid.to_string(), |name| format!("{name}({uid})"))
+    user_of(rustix::process::geteuid().as_raw())
 }
 
 fn show(answer: &RunAnswer, output: Output) {

@@ -46,8 +46,7 @@ fn every_job_is_alone_on_its_devices_and_the_order_of_the_queue_is_kept() {
 /// All wait at once behind one job that has the whole machine. `MAPA_WAITERS` sets how many, 100 if it is not set.
 #[test]
 fn all_who_wait_start_in_their_order_and_none_is_lost() {
-    let waiters: usize =
-        std::env::var("MAPA_WAITERS").map_or(100, |text| text.parse().unwrap());
+    let waiters: usize = std::env::var("MAPA_WAITERS").map_or(100, |text| text.parse().unwrap());
     let place = Place::new();
     let hold = "echo >$LOCKS/held; while [ ! -e $LOCKS/end ]; do sleep .02; done";
     let holder = place.mapa(&["run", "-n", "8", "--", "sh", "-c", hold]);

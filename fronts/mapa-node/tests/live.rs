@@ -89,14 +89,21 @@ fn a_process_of_a_lease_on_another_device_is_a_stranger_there() {
     let running = Process::running(pid).unwrap();
     let index: u32 = held.trim_start_matches("GPU").parse().unwrap();
     machine.fake.start_process(index, running.clone()).unwrap();
-    assert_eq!(machine.json(&["free"])["free"], 7, "on its own device it is no stranger");
+    assert_eq!(
+        machine.json(&["free"])["free"],
+        7,
+        "on its own device it is no stranger"
+    );
     let other = (index + 1) % 8;
     machine.fake.start_process(other, running).unwrap();
     let free = machine.json(&["free"]);
     assert_eq!(free["free"], 6, "{free}");
     let row = &free["devices"][other as usize];
     let why = row["withheld"].as_str().unwrap();
-    assert!(why.contains(&format!("process {pid} ")) && why.contains("lease 1"), "{why}");
+    assert!(
+        why.contains(&format!("process {pid} ")) && why.contains("lease 1"),
+        "{why}"
+    );
     let seven = machine.mapa(&["run", "-n", "7", "--", "true"]);
     assert_eq!(seven.status.code(), Some(75), "{}", error(&seven));
     let log = machine.json(&["log", "-n", "100"]);
@@ -113,7 +120,11 @@ fn a_copied_mark_makes_nobody_one_of_a_lease() {
     let mut job = machine.hold(&["-n", "1"]);
     let lease = machine.json(&["ps"])["leases"][0].clone();
     let mark = Ledger::open(machine.ledger()).unwrap().mark(1);
-    let mut stranger = Command::new("sleep").arg("600").env(MARK, mark).spawn().unwrap();
+    let mut stranger = Command::new("sleep")
+        .arg("600")
+        .env(MARK, mark)
+        .spawn()
+        .unwrap();
     let held = lease["devices"][0].as_str().unwrap().to_owned();
     let index: u32 = held.trim_start_matches("GPU").parse().unwrap();
     let running = Process::running(stranger.id()).unwrap();
@@ -122,7 +133,10 @@ fn a_copied_mark_makes_nobody_one_of_a_lease() {
     stranger.kill().unwrap();
     stranger.wait().unwrap();
     let why = free["devices"][index as usize]["withheld"].as_str();
-    assert!(why.is_some_and(|why| why.contains("mapa did not start it")), "{free}");
+    assert!(
+        why.is_some_and(|why| why.contains("mapa did not start it")),
+        "{free}"
+    );
     machine.end(&mut job);
 }
 

@@ -15,8 +15,8 @@ fn can_judge() -> bool {
         .args(["--pid", "--fork", "--mount-proc", "true"])
         .stderr(Stdio::null())
         .status();
-    let can = first.to_string_lossy().contains("4026531836")
-        && made.is_ok_and(|status| status.success());
+    let can =
+        first.to_string_lossy().contains("4026531836") && made.is_ok_and(|status| status.success());
     if !can {
         eprintln!("skipped: no PID namespace can be made here, or this is one");
     }
@@ -25,7 +25,15 @@ fn can_judge() -> bool {
 
 /// A job in a namespace of its own, which holds three devices.
 fn job_in_a_namespace(place: &Place) -> std::process::Child {
-    let run = place.mapa(&["run", "-n", "3", "--", "sh", "-c", "echo >>$LOCKS/there; sleep 600"]);
+    let run = place.mapa(&[
+        "run",
+        "-n",
+        "3",
+        "--",
+        "sh",
+        "-c",
+        "echo >>$LOCKS/there; sleep 600",
+    ]);
     let mut inner = Command::new("unshare");
     inner
         .args(["--pid", "--fork", "--mount-proc", "--kill-child"])
@@ -46,13 +54,23 @@ fn a_lease_of_a_namespace_that_has_ended_is_freed() {
     }
     let place = Place::new();
     let mut child = job_in_a_namespace(&place);
-    assert_eq!(place.json(&["recover"])["released"].as_array().unwrap().len(), 0);
+    assert_eq!(
+        place.json(&["recover"])["released"]
+            .as_array()
+            .unwrap()
+            .len(),
+        0
+    );
     assert_eq!(place.json(&["free"])["free"], 5);
     child.kill().unwrap();
     child.wait().unwrap();
     let begun = Instant::now();
     while place.json(&["free"])["free"] != 8 {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", place.json(&["ps"]));
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "{:?}",
+            place.json(&["ps"])
+        );
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -87,7 +105,13 @@ fn a_lease_that_nobody_can_judge_is_ended_by_force_alone_and_the_audit_says_so()
         books.grant(&asker, &[DeviceKey::whole("GPU7")], None, None, "test")
     });
     let second = second.unwrap().to_string();
-    assert_eq!(place.json(&["recover"])["released"].as_array().unwrap().len(), 0);
+    assert_eq!(
+        place.json(&["recover"])["released"]
+            .as_array()
+            .unwrap()
+            .len(),
+        0
+    );
     let refused = place.run(&["release", &second]);
     assert_eq!(refused.status.code(), Some(125));
     assert!(error(&refused).contains("--force"), "{}", error(&refused));
@@ -97,7 +121,13 @@ fn a_lease_that_nobody_can_judge_is_ended_by_force_alone_and_the_audit_says_so()
     let log = place.log();
     let last = log.last().unwrap();
     assert_eq!(last["kind"], "release");
-    assert!(last["reason"].as_str().unwrap().starts_with("ended by force"), "{last}");
+    assert!(
+        last["reason"]
+            .as_str()
+            .unwrap()
+            .starts_with("ended by force"),
+        "{last}"
+    );
     child.kill().unwrap();
     child.wait().unwrap();
 }

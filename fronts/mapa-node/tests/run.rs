@@ -1,6 +1,6 @@
 //! `mapa run` and its fellows: what a command is given, what comes back, what is refused.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -452,4 +452,108 @@ fn signal(pid: u32, name: &str) {
         .args([&format!("-{name}"), &pid.to_string()])
         .status();
     assert!(done.unwrap().success());
+}
+
+#[test]
+fn a_wait_for_the_lease_in_which_it_runs_is_refused() {
+    let place = Place::new();
+    let bin = super::mapa().display().to_string();
+    let machine = place.machine().to_owned();
+    let script = format!(
+        "{bin} --machine {machine} run -n 3 --wait -- true 2>$LOCKS/said; echo $? >$LOCKS/status"
+    );
+    let output = place.run(&["run", "-n", "6", "--", "sh", "-c", &script]);
+    assert!(output.status.success(), "{}", error(&output));
+    let said = place.text("said");
+    assert_eq!(place.text("status").trim(), "75", "{said}");
+    assert!(
+        said.contains("lease 1, in which this command runs"),
+        "{said}"
+    );
+    // What the others leave it gets.
+    let script = format!("{bin} --machine {machine} run -n 2 --wait -- true");
+    let output = place.run(&["run", "-n", "6", "--", "sh", "-c", &script]);
+    assert!(output.status.success(), "{}", error(&output));
+}
+
+#[test]
+fn a_job_of_no_devices_is_a_malformed_request() {
+    let output = Place::new().run(&["run", "-n", "0", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+}
+
+/// A ledger that was removed, or emptied, while a job holds devices by it.
+#[test]
+fn a_ledger_that_vanished_is_noticed_by_the_processes_that_hold_devices() {
+    for is_emptied in [false, true] {
+        let place = Place::new();
+        let script = "echo >>$LOCKS/there; while [ ! -e $LOCKS/end ]; do sleep .02; done";
+        let mut job = place.mapa(&["run", "-n", "8", "--", "sh", "-c", script]);
+        let mut job = job.stderr(Stdio::null()).spawn().unwrap();
+        place.await_lines("there", 1);
+        for end in ["db-wal", "db-shm"] {
+            drop(std::fs::remove_file(place.ledger().with_extension(end)));
+        }
+        if is_emptied {
+            std::fs::write(place.ledger(), "").unwrap();
+        } else {
+            std::fs::remove_file(place.ledger()).unwrap();
+        }
+        let output = place.run(&["run", "-n", "8", "--", "true"]);
+        assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+        assert!(
+            error(&output).contains("earlier one in its place"),
+            "{}",
+            error(&output)
+        );
+        std::fs::write(place.path().join("end"), "").unwrap();
+        // It frees its lease in the file that it has open.
+        job.wait().unwrap();
+        let output = place.run(&["run", "-n", "8", "--", "true"]);
+        assert!(output.status.success(), "{}", error(&output));
+    }
+}
+
+/// Where users share no ledger, two of them could get one device.
+#[test]
+fn without_a_ledger_that_all_share_the_machine_itself_is_not_given() {
+    if std::path::Path::new("/var/lib/mapa").is_dir() {
+        eprintln!("skipped: this machine has a ledger that all share");
+        return;
+    }
+    let machine = super::common::Machine::of("dgx-1v");
+    let state = machine.path().join("home");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(super::mapa());
+        command
+            .arg("--nvml")
+            .arg(machine.path().join("driver/libnvidia-ml.so.1"))
+            .args(words)
+            .env("XDG_STATE_HOME", &state)
+            .env("XDG_CACHE_HOME", machine.path().join("cache"))
+            .env_remove("MAPA_LEDGER");
+        command.output().unwrap()
+    };
+    let output = run(&["run", "-n", "1", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+    let said = error(&output);
+    assert!(
+        said.contains("install -d -m 2770 -g mapa /var/lib/mapa"),
+        "{said}"
+    );
+    assert!(said.contains("--private"), "{said}");
+    assert!(!state.exists(), "no ledger was made");
+    let output = run(&["--private", "run", "-n", "1", "--", "true"]);
+    assert!(output.status.success(), "{}", error(&output));
+    assert!(state.join("mapa/ledger.db").exists());
+    // A machine that is only described is nobody's to share.
+    let described = state.with_file_name("described");
+    let output = Command::new(super::mapa())
+        .args(["--machine", "dgx-1v", "run", "-n", "1", "--", "true"])
+        .env("XDG_STATE_HOME", &described)
+        .env_remove("MAPA_LEDGER")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", error(&output));
+    assert!(described.join("mapa/ledger.db").exists());
 }

@@ -106,7 +106,11 @@ fn what_has_cleared_its_variables_is_found_by_its_control_group() {
     // On version 2 the command was born in its group; elsewhere it moves there once it has run for a while.
     let mut ledger = Ledger::open(place.ledger()).unwrap();
     let begun = std::time::Instant::now();
-    let mut noted = || ledger.read(|books| books.leases()).unwrap()[0].cgroup.clone();
+    let mut noted = || {
+        ledger.read(|books| books.leases()).unwrap()[0]
+            .cgroup
+            .clone()
+    };
     if is_second {
         assert!(noted().is_some(), "it began before its group was noted");
     }

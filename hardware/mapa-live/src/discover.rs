@@ -66,7 +66,7 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
         }
         tried.push(attempt);
     }
-    Err(nothing(&tried))
+    Err(nothing(&tried, failed.is_some()))
 }
 
 fn ask(source: Source, live: &Live, host: &HostFiles<'_>) -> Result<SourceResult, NoAnswer> {
@@ -129,7 +129,7 @@ fn keep(
 }
 
 /// The error that lists every source.
-fn nothing(tried: &[Attempt]) -> Error {
+fn nothing(tried: &[Attempt], has_failed: bool) -> Error {
     let attempts: Vec<String> = tried
         .iter()
         .map(|attempt| {
@@ -138,5 +138,10 @@ fn nothing(tried: &[Attempt]) -> Error {
             format!("{source} ({place}): {why}")
         })
         .collect();
-    Error::unavailable(format!("no accelerators found: {}", attempts.join("; ")))
+    let what = format!("no accelerators found: {}", attempts.join("; "));
+    if has_failed {
+        Error::failed(what)
+    } else {
+        Error::unavailable(what)
+    }
 }

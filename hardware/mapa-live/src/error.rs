@@ -13,6 +13,8 @@ enum SourceErrorKind {
     #[error("{0}")]
     Unavailable(String),
     #[error("{0}")]
+    Failed(String),
+    #[error("{0}")]
     TooLarge(String),
     #[error(transparent)]
     Rejected(mapa_topologies::Error),
@@ -23,6 +25,10 @@ impl Error {
         Self(SourceErrorKind::Unavailable(what.into()))
     }
 
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self(SourceErrorKind::Failed(what.into()))
+    }
+
     pub(crate) fn too_large(what: impl Into<String>) -> Self {
         Self(SourceErrorKind::TooLarge(what.into()))
     }
@@ -30,7 +36,16 @@ impl Error {
     /// Whether a file, library or command could not be read, loaded or run.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        matches!(self.0, SourceErrorKind::Unavailable(_))
+        matches!(
+            self.0,
+            SourceErrorKind::Unavailable(_) | SourceErrorKind::Failed(_)
+        )
+    }
+
+    /// Whether a driver is there and did not answer: it may do so later.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(self.0, SourceErrorKind::Failed(_))
     }
 
     /// Whether there were more files or folders than any machine needs.
@@ -39,7 +54,7 @@ impl Error {
         match &self.0 {
             SourceErrorKind::TooLarge(_) => true,
             SourceErrorKind::Rejected(error) => error.kind() == ErrorKind::TooLarge,
-            SourceErrorKind::Unavailable(_) => false,
+            SourceErrorKind::Unavailable(_) | SourceErrorKind::Failed(_) => false,
         }
     }
 

@@ -40,8 +40,8 @@ pub use found::{DeviceProcess, DeviceStatus, Discovered, DriverSnapshot, Runtime
 pub use health::{Health, HealthChange, is_of_program};
 #[cfg(target_os = "linux")]
 pub use kernel::{
-    Cpus, Identity, Interrupts, Liveness, Marked, Namespaces, ProcessId, ProcessTree, Processes, cgroup,
-    low_interrupt_cpus,
+    Cpus, Identity, Interrupts, Liveness, Marked, Namespaces, ProcessId, ProcessTree, Processes,
+    cgroup, low_interrupt_cpus,
 };
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};

@@ -210,6 +210,19 @@ pub struct Uncordoned {
 pub struct Audit {
     /// The decisions, latest last.
     pub decisions: Vec<AuditRow>,
+    /// What `--verify` has found; null without it.
+    pub verified: Option<VerifiedAudit>,
+}
+
+/// An audit in which no row was changed, or removed from among the others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VerifiedAudit {
+    /// How many rows have a hash. Those of earlier releases have none.
+    pub rows: u64,
+    /// The hash of the last row, SHA-256 in hexadecimal: kept elsewhere, it tells later whether rows were removed at the
+    /// end, or all were written anew.
+    pub hash: String,
 }
 
 /// A row of the audit.
@@ -234,6 +247,12 @@ pub struct AuditRow {
     pub reason: String,
     /// When it lapses by itself, nanoseconds since 1970.
     pub expires_ns: Option<i64>,
+    /// The user whose process wrote it, as the kernel knows it. Null in rows of earlier releases.
+    pub uid: Option<u32>,
+    /// The command of the job that it is about.
+    pub command: Option<String>,
+    /// The exit status of that command, or 128 and the number of the signal that ended it.
+    pub exit_status: Option<i32>,
 }
 
 /// The answer of `mapa recover`.

@@ -61,7 +61,7 @@ pub(super) fn answered(
         })))));
     }
     if let Some(why) = place.refusal {
-        books.cancel(&want.asker.tenant, place.id, &why)?;
+        books.cancel(&want.asker.audited(), place.id, &why)?;
         return match refusal_of(&why) {
             Error::Refused(refusal) => Ok(Some(Err(refusal))),
             other => Err(other),

@@ -6,6 +6,7 @@
 //! last changes that were committed with [`Durability::Boot`]; those with [`Durability::Disk`] are on the disk
 //! before the call returns.
 
+mod chain;
 mod leader;
 mod rows;
 mod schema;
@@ -13,16 +14,23 @@ mod transaction;
 mod withheld;
 
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mapa_live::Processes;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
+use crate::command::VARIABLE;
 use crate::error::Error;
+use crate::mark::MARK;
 
 pub use mapa_front::answer::mapa::{AuditRow, Cordon, DeviceFault, Tenant};
+pub(crate) use rows::since_boot;
 pub use rows::{
     AuditEntry, AuditKind, DeviceKey, FaultKind, Lease, QueueLeader, Requester, Ticket, UnixNanos,
     now,
@@ -68,22 +76,46 @@ impl Ledger {
         if let Some(folder) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| Error::at(folder.display(), error))?;
         }
+        // Others may write the folder of a ledger that users share. The folder itself may be a link; the file may not.
+        let plain = plain_path(path)?;
+        let path = plain.as_path();
         // SQLite makes files that a group cannot write, whatever the umask allows, and gives its log the
         // mode of the file.
-        let made = fs::OpenOptions::new().append(true).create(true).open(path);
-        // A file that exists but cannot be written fails below.
-        if let Err(error) = made
-            && !path.exists()
-        {
-            return Err(Error::at(place(), error));
+        let mut options = fs::OpenOptions::new();
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        options
+            .append(true)
+            .create(true)
+            .custom_flags(flags.bits() as i32);
+        match options.open(path) {
+            // A FIFO or a device is no file that is a ledger.
+            Ok(file) if !file.metadata().is_ok_and(|found| found.is_file()) => {
+                return Err(Error::at(
+                    place(),
+                    "is no plain file: expected a ledger of mapa",
+                ));
+            }
+            Ok(_) => {}
+            // A file that exists but cannot be written fails below.
+            Err(error) if path.symlink_metadata().is_err() => {
+                return Err(Error::at(place(), error));
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                return Err(Error::at(place(), "is a link: expected a ledger of mapa"));
+            }
+            Err(_) => {}
         }
         let opened = (|| {
-            let mut connection = Connection::open(path)?;
+            let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+            let mut connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(PATIENCE)?;
+            schema::check_ours(&connection)?;
             // The mode is a property of the file, and to ask costs no lock. So only the first program sets it.
             let mode: String =
                 connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
             if mode != "wal" {
+                // Only a new file has no log.
+                refuse_replaced(&connection)?;
                 write_ahead(&connection)?;
             }
             // The last of many short programs would copy the log into the file each time it ends.
@@ -96,7 +128,7 @@ impl Ledger {
             schema::migrate(&mut connection)?;
             Ok::<_, Error>(connection)
         })();
-        let mut connection = opened.map_err(|error| match error {
+        let with_place = |error| match error {
             Error::Failed(what) => Error::at(
                 place(),
                 format_args!(
@@ -105,8 +137,9 @@ impl Ledger {
             ),
             Error::Malformed(what) => Error::malformed(format_args!("{}: {what}", place())),
             other => other,
-        })?;
-        let id = identify(&mut connection)?;
+        };
+        let mut connection = opened.map_err(with_place)?;
+        let id = identify(&mut connection).map_err(with_place)?;
         Ok(Self {
             connection,
             path: path.to_owned(),
@@ -204,6 +237,32 @@ impl Ledger {
         }
         Err(Error::at(self.path.display(), said))
     }
+
+    /// Checks that no row of the audit was changed, or removed from among the others, since it was written. Returns how
+    /// many rows are covered, and the hash of the last: kept elsewhere, it tells later whether rows were removed at
+    /// the end, or all were written anew.
+    ///
+    /// # Errors
+    /// The number of the first row that does not follow from those before; the ledger cannot be read.
+    pub fn verify_audit(&self) -> Result<(u64, String), Error> {
+        chain::verify(&self.connection)
+    }
+}
+
+/// The path of a file in the folder that its own path leads to, whatever links lie on the way.
+fn plain_path(path: &Path) -> Result<PathBuf, Error> {
+    let Some(name) = path.file_name() else {
+        return Err(Error::malformed(format_args!(
+            "{}: expected the name of a file",
+            path.display()
+        )));
+    };
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder).map_err(|error| Error::at(folder.display(), error))?;
+    Ok(folder.join(name))
 }
 
 /// Turns the log of a new ledger on. Two programs that do so at once find the file locked, and SQLite
@@ -220,6 +279,34 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
             done => return done,
         }
     }
+}
+
+/// Refuses to begin a ledger anew while processes run that hold devices by an earlier one in its place: that one was
+/// removed, or emptied.
+///
+/// # Errors
+/// Which processes run.
+fn refuse_replaced(connection: &Connection) -> Result<(), Error> {
+    let Some(path) = connection.path().filter(|path| !path.is_empty()) else {
+        return Ok(());
+    };
+    let processes = Processes::new()?;
+    let found = processes.marked(MARK).found;
+    let mut holders: Vec<i32> = found
+        .values()
+        .flatten()
+        .map(|process| process.id.pid)
+        .filter(|&pid| processes.mark_of(pid, VARIABLE).as_deref() == Some(path))
+        .collect();
+    if holders.is_empty() {
+        return Ok(());
+    }
+    holders.sort_unstable();
+    let numbers: Vec<String> = holders.iter().map(i32::to_string).collect();
+    Err(Error::malformed(format_args!(
+        "the ledger is new, and processes run on devices that an earlier one in its place gave them: {}. Expected that ledger, or these processes to end first",
+        numbers.join(", ")
+    )))
 }
 
 /// The name of the ledger. The first program that opens it draws one from the kernel.

@@ -3,7 +3,10 @@
 use std::time::SystemTime;
 
 use mapa_live::Identity;
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
+
+use crate::memory::user_of;
 
 /// A moment: nanoseconds since 1970, as the ledger keeps it.
 pub type UnixNanos = i64;
@@ -15,6 +18,12 @@ pub fn now() -> UnixNanos {
     since.map_or(0, |since| {
         UnixNanos::try_from(since.as_nanos()).unwrap_or(UnixNanos::MAX)
     })
+}
+
+/// Nanoseconds since the boot, the time that the machine was suspended included: nobody can set this clock.
+pub(crate) fn since_boot() -> i64 {
+    let up = clock_gettime(ClockId::Boottime);
+    (up.tv_sec.saturating_mul(1_000_000_000)).saturating_add(up.tv_nsec)
 }
 
 /// A device by names that last: ids are positions in a description, and change with it.
@@ -121,6 +130,10 @@ pub struct AuditEntry<'a> {
     pub reason: &'a str,
     /// When a lease or cordon ends by itself; `None` if it does not.
     pub expires: Option<UnixNanos>,
+    /// The command of the job that it is about.
+    pub command: Option<&'a str>,
+    /// How that command has ended: its exit status, or 128 and the number of a signal.
+    pub status: Option<i32>,
 }
 
 impl<'a> AuditEntry<'a> {
@@ -135,6 +148,8 @@ impl<'a> AuditEntry<'a> {
             devices: &[],
             reason,
             expires: None,
+            command: None,
+            status: None,
         }
     }
 }
@@ -156,6 +171,19 @@ pub struct Requester {
     pub spec: String,
 }
 
+impl Requester {
+    /// Who asks, for the audit: the user, and the name that the user goes by if that is another.
+    #[must_use]
+    pub fn audited(&self) -> String {
+        let user = user_of(self.uid);
+        if user == self.tenant {
+            user
+        } else {
+            format!("{user} as {}", self.tenant)
+        }
+    }
+}
+
 /// A lease.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lease {
@@ -171,8 +199,10 @@ pub struct Lease {
     pub devices: Vec<DeviceKey>,
     /// When it was given.
     pub granted: UnixNanos,
-    /// When it ends at the latest.
+    /// When it ends at the latest, for people.
     pub expires: Option<UnixNanos>,
+    /// When it ends at the latest, nanoseconds since the boot.
+    pub deadline: Option<i64>,
     /// The place in the queue that it came from.
     pub ticket: Option<i64>,
     /// The folder of the control group that its processes were put into, if the kernel let us.

@@ -6,13 +6,20 @@ use crate::error::Error;
 
 /// What each version adds. A ledger of version `n` has run the first `n`; one that is shipped never
 /// changes, a change is a further step.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     FIRST,
     HEALTH_AND_GROUPS,
     LEADER_AND_CHANGES,
     NO_CHANGES,
     LEADER_BY_NAME,
+    CHAINED_AUDIT,
 ];
+
+/// `MAPA`: the number in the file's header by which SQLite leaves programs to tell their files from others'.
+pub(super) const APPLICATION: i64 = 0x4d41_5041;
+
+/// The last version of a ledger without that number.
+const UNNAMED: i64 = 5;
 
 /// The version that this program writes.
 pub(super) const VERSION: i64 = STEPS.len() as i64;
@@ -174,6 +181,44 @@ ALTER TABLE steward RENAME TO leader;
 ALTER TABLE leader RENAME COLUMN beat TO heartbeat;
 ";
 
+/// Who decided by the kernel's word, the command, and how it ended; and a hash of each row that covers the row before.
+/// When a lease ends by a clock that nobody can set: nanoseconds since the boot. Who else than a process owns a lease.
+const CHAINED_AUDIT: &str = "
+ALTER TABLE decisions ADD COLUMN uid INTEGER;
+ALTER TABLE decisions ADD COLUMN command TEXT;
+ALTER TABLE decisions ADD COLUMN status INTEGER;
+ALTER TABLE decisions ADD COLUMN hash TEXT;
+
+ALTER TABLE leases ADD COLUMN deadline INTEGER;
+ALTER TABLE leases ADD COLUMN owner_kind TEXT;
+ALTER TABLE leases ADD COLUMN owner_name TEXT;
+";
+
+/// Checks that a database is a ledger, or empty, before anything is written to it.
+///
+/// # Errors
+/// It is another program's.
+pub(super) fn check_ours(connection: &Connection) -> Result<(), Error> {
+    let number: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let is_ours = match (number, version(connection)?) {
+        (APPLICATION, _) => true,
+        (0, 0) => {
+            let count = "SELECT count(*) FROM sqlite_schema";
+            connection.query_row(count, [], |row| row.get::<_, i64>(0))? == 0
+        }
+        (0, 1..=UNNAMED) => {
+            let count =
+                "SELECT count(*) FROM sqlite_schema WHERE name IN ('ledger', 'leases', 'held')";
+            connection.query_row(count, [], |row| row.get::<_, i64>(0))? == 3
+        }
+        _ => false,
+    };
+    if is_ours {
+        return Ok(());
+    }
+    Err(Error::Failed("a database of another program".to_owned()))
+}
+
 /// Brings a ledger to the present version. Does nothing if it has it.
 ///
 /// # Errors
@@ -201,6 +246,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     }
     // `user_version` is a number in the file's header that SQLite leaves to applications.
     transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
     Ok(transaction.commit()?)
 }
 

@@ -1,9 +1,14 @@
 //! The ledger within one transaction.
 
+use std::path::PathBuf;
+
 use mapa_live::{Identity, ProcessId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::rows::{AuditEntry, AuditKind, DeviceKey, Lease, Requester, Ticket, UnixNanos, now};
+use super::chain::{self, ChainedFields};
+use super::rows::{
+    AuditEntry, AuditKind, DeviceKey, Lease, Requester, Ticket, UnixNanos, now, since_boot,
+};
 use super::{AuditRow, Tenant};
 use crate::error::Error;
 
@@ -25,24 +30,49 @@ impl<'t> LedgerTx<'t> {
         mark(self.id, lease)
     }
 
+    /// The file of the ledger; `None` of one in memory.
+    #[must_use]
+    pub fn path(&self) -> Option<PathBuf> {
+        let path = self.at.path().filter(|path| !path.is_empty());
+        path.map(PathBuf::from)
+    }
+
     /// Adds a row to the audit, and returns its number.
     ///
     /// # Errors
     /// The ledger cannot be written.
     pub fn note(&self, note: AuditEntry<'_>) -> Result<i64, Error> {
         let mut insert = self.at.prepare_cached(
-            "INSERT INTO decisions (at, kind, owner, lease, ticket, devices, reason, expires) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO decisions (at, kind, owner, lease, ticket, devices, reason, expires, uid, command, status, hash)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?;
         let devices = note.devices.join(" ");
+        let fields = ChainedFields {
+            at: now(),
+            kind: note.kind.name(),
+            owner: note.owner,
+            lease: note.lease,
+            ticket: note.ticket,
+            devices: &devices,
+            reason: note.reason,
+            expires: note.expires,
+            uid: Some(rustix::process::geteuid().as_raw()),
+            command: note.command,
+            status: note.status,
+        };
         insert.execute(params![
-            now(),
-            note.kind.name(),
-            note.owner,
-            note.lease,
-            note.ticket,
-            devices,
-            note.reason,
-            note.expires
+            fields.at,
+            fields.kind,
+            fields.owner,
+            fields.lease,
+            fields.ticket,
+            fields.devices,
+            fields.reason,
+            fields.expires,
+            fields.uid,
+            fields.command,
+            fields.status,
+            fields.hash(&chain::last(self.at)?),
         ])?;
         Ok(self.at.last_insert_rowid())
     }
@@ -65,22 +95,25 @@ impl<'t> LedgerTx<'t> {
     pub fn decisions(&self, most: usize, lease: Option<i64>) -> Result<Vec<AuditRow>, Error> {
         // One statement for both questions: `?2` is NULL where every lease is meant.
         let mut select = self.at.prepare_cached(
-            "SELECT id, at, kind, owner, lease, ticket, devices, reason, expires FROM decisions
-             WHERE ?2 IS NULL OR lease = ?2 ORDER BY id DESC LIMIT ?1",
+            "SELECT id, at, kind, owner, lease, ticket, devices, reason, expires, uid, command, status
+             FROM decisions WHERE ?2 IS NULL OR lease = ?2 ORDER BY id DESC LIMIT ?1",
         )?;
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let rows = select.query_map(params![most, lease], |row| {
-            let devices: String = row.get(6)?;
+            let devices = printable(row, 6)?;
             Ok(AuditRow {
                 id: row.get(0)?,
                 time_ns: row.get(1)?,
-                kind: row.get(2)?,
-                owner: row.get(3)?,
+                kind: printable(row, 2)?,
+                owner: printable(row, 3)?,
                 lease: row.get(4)?,
                 ticket: row.get(5)?,
                 devices: devices.split_whitespace().map(str::to_owned).collect(),
-                reason: row.get(7)?,
+                reason: printable(row, 7)?,
                 expires_ns: row.get(8)?,
+                uid: row.get(9)?,
+                command: row.get::<_, Option<String>>(10)?.map(|text| escaped(&text)),
+                exit_status: row.get(11)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -127,7 +160,7 @@ impl<'t> LedgerTx<'t> {
     pub fn leases(&self) -> Result<Vec<Lease>, Error> {
         let mut select = self.at.prepare_cached(
             "SELECT tenant, uid, boot, namespace, pid, start, command, policy, spec,
-                    id, child, child_start, adopted, granted, expires, ticket, cgroup, limited FROM leases ORDER BY id",
+                    id, child, child_start, adopted, granted, expires, ticket, cgroup, limited, deadline FROM leases ORDER BY id",
         )?;
         let rows = select.query_map([], |row| {
             let asker = asker(row)?;
@@ -150,6 +183,7 @@ impl<'t> LedgerTx<'t> {
                 ticket: row.get(15)?,
                 cgroup: row.get(16)?,
                 limited: row.get(17)?,
+                deadline: row.get(18)?,
             })
         })?;
         let mut leases = rows.collect::<Result<Vec<_>, _>>()?;
@@ -184,18 +218,28 @@ impl<'t> LedgerTx<'t> {
         self.register_tenant(asker)?;
         let names: Vec<String> = devices.iter().map(DeviceKey::to_string).collect();
         // The decision and the lease name each other. The lease's column is the foreign key, so the decision is
-        // written first and gets the lease's number afterwards.
+        // written first: under the lock of writers, the number of the next lease is known.
+        let mut last = self
+            .at
+            .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'leases'")?;
+        let last: Option<i64> = last.query_row([], |row| row.get(0)).optional()?;
+        let lease = last.unwrap_or_default() + 1;
         let decision = self.note(AuditEntry {
+            lease: Some(lease),
             ticket,
             devices: &names,
             expires,
-            ..AuditEntry::new(AuditKind::Grant, &asker.tenant, reason)
+            command: Some(&asker.command),
+            ..AuditEntry::new(AuditKind::Grant, &asker.audited(), reason)
         })?;
         let mut insert = self.at.prepare_cached(
-            "INSERT INTO leases (tenant, uid, boot, namespace, pid, start, command, policy, spec, ticket, granted, expires, decision)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+            "INSERT INTO leases (tenant, uid, boot, namespace, pid, start, command, policy, spec, ticket, granted, expires, decision, id, deadline)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )?;
         let process = &asker.process;
+        let granted = now();
+        // The clock of the wall may be set while the lease holds.
+        let deadline = expires.map(|expires| since_boot().saturating_add(expires - granted));
         insert.execute(params![
             asker.tenant,
             asker.uid,
@@ -207,15 +251,12 @@ impl<'t> LedgerTx<'t> {
             asker.policy,
             asker.spec,
             ticket,
-            now(),
+            granted,
             expires,
-            decision
+            decision,
+            lease,
+            deadline
         ])?;
-        let lease = self.at.last_insert_rowid();
-        let mut link = self
-            .at
-            .prepare_cached("UPDATE decisions SET lease = ?1 WHERE id = ?2")?;
-        link.execute([lease, decision])?;
         let mut hold = self.at.prepare_cached(
             "INSERT INTO held (whole, part, lease, rank) VALUES (?1, ?2, ?3, ?4)",
         )?;
@@ -281,6 +322,20 @@ impl<'t> LedgerTx<'t> {
     /// # Errors
     /// The ledger cannot be written.
     pub fn release(&self, owner: &str, lease: &Lease, reason: &str) -> Result<bool, Error> {
+        self.release_with(owner, lease, reason, None)
+    }
+
+    /// Ends a lease whose command has ended with this exit status. False if it has ended already.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn release_with(
+        &self,
+        owner: &str,
+        lease: &Lease,
+        reason: &str,
+        status: Option<i32>,
+    ) -> Result<bool, Error> {
         let mut delete = self.at.prepare_cached("DELETE FROM leases WHERE id = ?1")?;
         if delete.execute([lease.id])? == 0 {
             return Ok(false);
@@ -290,6 +345,8 @@ impl<'t> LedgerTx<'t> {
         self.note(AuditEntry {
             lease: Some(lease.id),
             devices: &names,
+            command: Some(&lease.asker.command),
+            status,
             ..AuditEntry::new(AuditKind::Release, owner, reason)
         })?;
         Ok(true)
@@ -427,7 +484,8 @@ impl<'t> LedgerTx<'t> {
         let ticket = self.at.last_insert_rowid();
         self.note(AuditEntry {
             ticket: Some(ticket),
-            ..AuditEntry::new(AuditKind::Enqueue, &asker.tenant, reason)
+            command: Some(&asker.command),
+            ..AuditEntry::new(AuditKind::Enqueue, &asker.audited(), reason)
         })?;
         Ok(ticket)
     }
@@ -508,7 +566,7 @@ impl<'t> LedgerTx<'t> {
         )?;
         let rows = select.query_map([], |row| {
             Ok(Tenant {
-                name: row.get(0)?,
+                name: printable(row, 0)?,
                 uid: row.get(1)?,
                 since_ns: row.get(2)?,
                 leases: row.get(3)?,
@@ -562,6 +620,26 @@ pub(super) fn named(whole: &str) -> Vec<String> {
     }
 }
 
+/// A text of the ledger, as people may see it: others may have written it, and a terminal obeys control characters.
+pub(super) fn printable(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(escaped(row.get_ref(column)?.as_str()?))
+}
+
+/// A text with its control characters as Rust writes them: a line break is `\n`.
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        // Marks that turn the direction of writing around can forge a line as well.
+        let turns = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if character.is_control() || turns {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
 /// The four columns of a process, from this one on.
 pub(super) fn identity(row: &Row<'_>, from: usize) -> rusqlite::Result<Identity> {
     Ok(Identity {
@@ -577,10 +655,10 @@ pub(super) fn identity(row: &Row<'_>, from: usize) -> rusqlite::Result<Identity>
 /// The first nine columns of a lease and of a ticket.
 fn asker(row: &Row<'_>) -> rusqlite::Result<Requester> {
     Ok(Requester {
-        tenant: row.get(0)?,
+        tenant: printable(row, 0)?,
         uid: row.get(1)?,
         process: identity(row, 2)?,
-        command: row.get(6)?,
+        command: printable(row, 6)?,
         policy: row.get(7)?,
         spec: row.get(8)?,
     })
@@ -594,7 +672,7 @@ fn ticket(row: &Row<'_>) -> rusqlite::Result<Ticket> {
         scheduler: row.get(10)?,
         seconds: seconds.and_then(|seconds| u64::try_from(seconds).ok()),
         since: row.get(12)?,
-        reason: row.get(13)?,
+        reason: printable(row, 13)?,
         lease: row.get(14)?,
         refusal: row.get(15)?,
     })

@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::rows::{AuditEntry, AuditKind, FaultKind, UnixNanos, now};
-use super::transaction::{LedgerTx, named};
+use super::transaction::{LedgerTx, named, printable};
 use super::{Cordon, DeviceFault};
 use crate::error::Error;
 
@@ -20,10 +20,10 @@ impl LedgerTx<'_> {
         )?;
         let rows = select.query_map([at], |row| {
             Ok(Cordon {
-                device: row.get(0)?,
+                device: printable(row, 0)?,
                 time_ns: row.get(1)?,
-                owner: row.get(2)?,
-                reason: row.get(3)?,
+                owner: printable(row, 2)?,
+                reason: printable(row, 3)?,
                 expires_ns: row.get(4)?,
             })
         })?;
@@ -82,9 +82,9 @@ impl LedgerTx<'_> {
         )?;
         let rows = select.query_map([boot], |row| {
             Ok(DeviceFault {
-                device: row.get(0)?,
-                kind: row.get(1)?,
-                detail: row.get(2)?,
+                device: printable(row, 0)?,
+                kind: printable(row, 1)?,
+                detail: printable(row, 2)?,
                 time_ns: row.get(3)?,
             })
         })?;

@@ -6,7 +6,8 @@
     reason = "no crate has a safe function for these calls of Linux; see ARCHITECTURE.md"
 )]
 
-use std::ffi::{c_int, c_long, c_ulong};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_int, c_long, c_ulong};
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -14,6 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 /// Linux's word for memory of these nodes and no others.
 const BIND: c_long = 2;
@@ -199,6 +201,55 @@ pub(crate) fn gate(
         });
     }
     Ok(ours)
+}
+
+/// Has the process of a command be a child of a process that ends at once, in a session of its own: it outlives this
+/// program, which is not its parent.
+pub(crate) fn detach(command: &mut Command) {
+    // SAFETY: the closure runs in a process that has this thread alone. It makes system calls and allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            match libc::fork() {
+                -1 => return Err(io::Error::last_os_error()),
+                0 => {}
+                _ => libc::_exit(0),
+            }
+            if libc::setsid() == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+}
+
+/// A user as the audit names it: `name(number)`, or the number alone if the system knows no name.
+pub(crate) fn user_of(uid: u32) -> String {
+    // Nearly every name is asked for again.
+    static KNOWN: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = known.entry(uid).or_insert_with(|| {
+        user_name(uid).map_or_else(|| uid.to_string(), |name| format!("{name}({uid})"))
+    });
+    name.clone()
+}
+
+/// The name of a user, by whatever the system asks: files, LDAP.
+fn user_name(uid: u32) -> Option<String> {
+    let mut buffer = vec![0; 16 << 10];
+    // SAFETY: all bytes of it may be zero: numbers and pointers.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut found = ptr::null_mut();
+    // SAFETY: the call writes the entry, its texts into the buffer of that length, and where the entry is.
+    let error = unsafe {
+        let texts = buffer.as_mut_ptr();
+        libc::getpwuid_r(uid, &raw mut entry, texts, buffer.len(), &raw mut found)
+    };
+    if error != 0 || found.is_null() {
+        return None;
+    }
+    // SAFETY: the call has found an entry, whose name is a text with a zero at its end in the buffer.
+    let name = unsafe { CStr::from_ptr(entry.pw_name) };
+    Some(name.to_str().ok()?.to_owned())
 }
 
 /// Copies this process into a control group of version 2 of which this is the folder, as a child of its own parent, and

@@ -44,7 +44,9 @@ impl Namespaces {
                 // It has ended since it was listed.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(_) => {
-                    namespaces.unread.extend(identity(pid).map(|one| one.id.start));
+                    namespaces
+                        .unread
+                        .extend(identity(pid).map(|one| one.id.start));
                     continue;
                 }
             };
@@ -134,7 +136,9 @@ mod tests {
         assert_eq!(namespaces.life(&inside), Liveness::Runs);
         assert_eq!(namespaces.here(&inside), Some(&here));
         assert_eq!(processes.life(&inside), Liveness::Elsewhere);
-        processes.signal(&here, rustix::process::Signal::KILL).unwrap();
+        processes
+            .signal(&here, rustix::process::Signal::KILL)
+            .unwrap();
         child.wait().unwrap();
         let namespaces = processes.namespaces();
         // Only who sees all processes of the machine can say that one has ended.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -363,6 +363,27 @@ impl Processes {
         mark_in(&self.variables(pid).ok()?, variable)
     }
 
+    /// The effective user of a process, if it can be seen.
+    #[must_use]
+    pub fn uid_of(&self, pid: i32) -> Option<u32> {
+        let folder = fs::metadata(self.proc.join(pid.to_string()));
+        folder.ok().map(|found| found.uid())
+    }
+
+    /// Whether a process has this file open, as far as this one may see that.
+    #[must_use]
+    pub fn has_open(&self, pid: i32, file: &Path) -> bool {
+        let Ok(file) = fs::metadata(file) else {
+            return false;
+        };
+        let open = fs::read_dir(self.proc.join(pid.to_string()).join("fd"));
+        let mut open = open.into_iter().flatten().flatten();
+        open.any(|entry| {
+            let found = fs::metadata(entry.path());
+            found.is_ok_and(|found| (found.dev(), found.ino()) == (file.dev(), file.ino()))
+        })
+    }
+
     /// The names of the control groups in which a process is, and of those above them; none if it cannot be read.
     #[must_use]
     pub fn groups_of(&self, pid: i32) -> BTreeSet<String> {
@@ -370,7 +391,10 @@ impl Processes {
         let text = fs::read_to_string(file).unwrap_or_default();
         let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
         let names = paths.flat_map(|path| path.split('/'));
-        names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        names
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The variables of a process, with a zero byte behind each: those of one program, or none at all while it
