@@ -13,11 +13,12 @@ use std::time::Duration;
 use mapa_core::{Decision, DeviceId, Reason, Refusal};
 use mapa_live::DriverSnapshot as Drivers;
 use mapa_live::{Liveness, Processes};
+use signal_hook::consts::signal::SIGTSTP;
 
 use crate::error::Error;
 use crate::foreign::{foreign, record_strays};
 use crate::health;
-use crate::job_process::{RunEvent, RunEvents};
+use crate::job_process::{RunEvent, RunEvents, stop_self};
 use crate::leader;
 use crate::lease_processes::Lives;
 use crate::ledger::{
@@ -338,6 +339,15 @@ fn pause_for(happenings: &RunEvents, pause: Duration) -> Option<i32> {
         match happenings.next(pause) {
             None | Some(RunEvent::Wakeup) => return None,
             Some(other) => {
+                if matches!(
+                    other,
+                    RunEvent::Signal {
+                        number: SIGTSTP,
+                        ..
+                    }
+                ) {
+                    stop_self();
+                }
                 if let Some(signal) = RunEvents::ends(other) {
                     return Some(signal);
                 }

@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::Arc;
@@ -18,28 +18,38 @@ use std::time::{Duration, Instant};
 
 use mapa_live::{Identity, Processes};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, pidfd_send_signal,
-    set_child_subreaper, wait,
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_open, set_child_subreaper, wait,
 };
 use signal_hook::consts::signal::{
-    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
+    SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 };
 use signal_hook::flag::register_usize;
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::low_level::emulate_default_handler;
 use signal_hook::low_level::siginfo::Cause;
 
 use crate::error::Error;
 use crate::ledger::since_boot;
-use crate::memory::{GateReport, block_signals, gate};
+use crate::memory::{GateReport, block_signals, gate, real_time_signals, send_signal};
 
-/// Signals that are passed on to the job.
-const PASSED: [i32; 8] = [
-    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT,
+/// Signals that are passed on to the job, with those of real time.
+const PASSED: [i32; 14] = [
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP, SIGALRM,
+    SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ,
 ];
 
-/// Signals that end whoever does not handle them: who waits in the queue leaves it.
-const ENDS: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+/// Whether a signal ends whoever does not handle it: who waits in the queue leaves it.
+fn is_ending(number: i32) -> bool {
+    !matches!(number, SIGWINCH | SIGCONT | SIGTSTP | SIGCHLD)
+}
+
+/// Stops this program, as the signal does that it has caught.
+pub(crate) fn stop_self() {
+    // It goes on here once it is continued.
+    let _ = emulate_default_handler(SIGTSTP);
+}
 
 /// How long processes may take to end after SIGTERM.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -65,7 +75,7 @@ pub(crate) enum RunEvent {
 pub(crate) struct RunEvents {
     /// The signals that are caught.
     caught: Vec<i32>,
-    /// The last of [`ENDS`] that came, 0 if none did: its handler writes it, so whoever was interrupted by the
+    /// The last signal that came and [ends](is_ending) programs, 0 if none did: its handler writes it, so whoever was interrupted by the
     /// signal sees it at once. The thread that reads signals may come to it later.
     last: Arc<AtomicUsize>,
     to: Sender<RunEvent>,
@@ -83,13 +93,14 @@ impl RunEvents {
         // has set to be ignored must stay ignored, by the command too.
         let heeded = PASSED
             .into_iter()
+            .chain(real_time_signals())
             .filter(|number| ignored >> (number - 1) & 1 == 0);
         let caught: Vec<i32> = heeded.chain([SIGCHLD]).collect();
         let failed = |error| Error::at("signals", error);
         let last = Arc::new(AtomicUsize::new(0));
         // A handler may do little more than store a number. These are registered before the thread below, which
         // learns of a signal only when it is scheduled.
-        for &number in caught.iter().filter(|number| ENDS.contains(number)) {
+        for &number in caught.iter().filter(|number| is_ending(**number)) {
             register_usize(number, last.clone(), number as usize).map_err(failed)?;
         }
         let mut signals = SignalsInfo::<WithOrigin>::new(&caught).map_err(failed)?;
@@ -141,7 +152,7 @@ impl RunEvents {
     #[must_use]
     pub(crate) fn ends(happening: RunEvent) -> Option<i32> {
         match happening {
-            RunEvent::Signal { number, .. } if ENDS.contains(&number) => Some(number),
+            RunEvent::Signal { number, .. } if is_ending(number) => Some(number),
             _ => None,
         }
     }
@@ -229,13 +240,9 @@ impl Job {
 
     /// Sends the job a signal. Nothing happens if it has ended.
     fn signal(&self, number: i32) {
-        let Some(signal) = named(number) else { return };
-        // One that has just ended needs no signal.
-        let _ = match &self.handle {
-            Some(handle) => pidfd_send_signal(handle, signal),
-            // Kernels before 5.3. The number is the job's until this program reaps it.
-            None => kill_process(self.pid, signal),
-        };
+        // Kernels before 5.3 give no handle. The number is the job's until this program reaps it.
+        let handle = self.handle.as_ref().map(OwnedFd::as_fd);
+        send_signal(self.pid.as_raw_pid(), handle, number);
     }
 
     /// Waits until the job has ended, and all that it started. Passes signals on. When the time is
@@ -285,12 +292,13 @@ impl Job {
             };
             // A child that has changed needs no arm here: it has ended this wait, and the loop reaps. Signals
             // of a terminal are not passed on, because the job is in the same process group.
-            if let Some(RunEvent::Signal {
-                number,
-                alone: true,
-            }) = happenings.next(within)
-            {
-                self.signal(number);
+            if let Some(RunEvent::Signal { number, alone }) = happenings.next(within) {
+                if alone {
+                    self.signal(number);
+                }
+                if number == SIGTSTP {
+                    stop_self();
+                }
             }
         }
     }
@@ -380,11 +388,6 @@ fn end(processes: &Processes, signal: Signal) {
         // One of another user ends by itself.
         let _ = processes.signal(&identity, signal);
     }
-}
-
-/// The signal of this number, among those that are passed on.
-fn named(number: i32) -> Option<Signal> {
-    Signal::from_named_raw(number)
 }
 
 /// How a job ended.

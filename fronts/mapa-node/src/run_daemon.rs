@@ -237,7 +237,9 @@ impl DaemonRun<'_> {
         let began = epoch(&mut ledger)?;
         let recorder = self.open_record(&node, began)?;
         let shared = self.shared_status(&node);
-        let reporter = reporter(&shared, &left);
+        let mut reporter = reporter(&shared, &left);
+        let leases = ledger.read(|books| books.leases())?;
+        reporter.begin(&node, &leases);
         // The other drivers report no changes of health.
         if node.is_live() && node.vendor() == Vendor::Nvidia {
             self.watch_health(&shared, &node, ledger.path());
@@ -496,7 +498,12 @@ fn listen(outside: &InboxSender, ledger: &str) {
         let to = outside.clone();
         thread::spawn(move || {
             for signal in &mut signals {
-                to.tell(InboxMessage::Stop(signal));
+                // Services read their configuration again when they get it.
+                if signal == SIGHUP {
+                    info!("SIGHUP does nothing: the configuration is read at the start");
+                } else {
+                    to.tell(InboxMessage::Stop(signal));
+                }
             }
         });
     }

@@ -94,7 +94,12 @@ impl Place {
         let mut all = vec!["--json"];
         all.extend(words);
         let output = self.run(&all);
-        assert!(output.status.success(), "{words:?}: {}", error(&output));
+        assert!(
+            output.status.success(),
+            "{words:?}: {} {}",
+            error(&output),
+            text(&output)
+        );
         let answer = serde_json::from_slice(&output.stdout).unwrap();
         assert_answers(words, &answer);
         answer
@@ -183,7 +188,12 @@ impl Machine {
     /// The JSON answer of a command that must succeed.
     pub(crate) fn json(&self, words: &[&str]) -> Value {
         let output = self.mapa(&[&["--json"], words].concat());
-        assert!(output.status.success(), "{words:?}: {}", error(&output));
+        assert!(
+            output.status.success(),
+            "{words:?}: {} {}",
+            error(&output),
+            text(&output)
+        );
         let answer = serde_json::from_slice(&output.stdout).unwrap();
         assert_answers(words, &answer);
         answer

@@ -184,6 +184,64 @@ fn signals_are_passed_on_and_their_end_is_reported_as_by_a_shell() {
     assert_eq!(place.leases(), [0i64; 0]);
 }
 
+/// The signals that a batch system or an operator sends beside those of terminals.
+#[test]
+fn signals_of_clocks_limits_and_real_time_are_passed_on() {
+    let place = Place::new();
+    let names = ["ALRM", "VTALRM", "PROF", "XCPU", "XFSZ", "35", "64"];
+    let traps: Vec<String> = names
+        .iter()
+        .map(|name| format!("trap 'echo {name} >>$LOCKS/got' {name}"))
+        .collect();
+    let script = format!(
+        "{}; trap 'exit 4' USR2; echo >>$LOCKS/there; while :; do sleep 0.02; done",
+        traps.join("; ")
+    );
+    // The shell of Debian knows no signals of real time by number.
+    let words = ["run", "-n", "1", "--", "bash", "-c", &script];
+    let mut job = place.mapa(&words).spawn().unwrap();
+    place.await_lines("there", 1);
+    for (count, name) in (1..).zip(names) {
+        signal(job.id(), name);
+        place.await_lines("got", count);
+    }
+    signal(job.id(), "USR2");
+    assert_eq!(job.wait().unwrap().code(), Some(4));
+    assert_eq!(place.text("got").lines().collect::<Vec<_>>(), names);
+}
+
+/// A program that is stopped stops its command, and both go on together.
+#[test]
+fn a_stop_is_passed_on_and_so_is_what_continues_it() {
+    let place = Place::new();
+    let script = "echo $$ >$LOCKS/pid; echo >>$LOCKS/there; while :; do sleep 0.02; done";
+    let words = ["run", "-n", "1", "--", "sh", "-c", script];
+    let mut job = place.mapa(&words).spawn().unwrap();
+    place.await_lines("there", 1);
+    let state = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let (_, rest) = stat.rsplit_once(") ").unwrap();
+        rest.chars().next().unwrap()
+    };
+    let (program, command) = (job.id().to_string(), place.text("pid").trim().to_owned());
+    let is_stopped = |wanted: bool| {
+        let begun = std::time::Instant::now();
+        while [&program, &command]
+            .iter()
+            .any(|pid| (state(pid) == 'T') != wanted)
+        {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{wanted}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    signal(job.id(), "TSTP");
+    is_stopped(true);
+    signal(job.id(), "CONT");
+    is_stopped(false);
+    signal(job.id(), "TERM");
+    assert_eq!(job.wait().unwrap().code(), Some(128 + 15));
+}
+
 #[test]
 fn what_a_command_leaves_behind_ends_before_its_devices_are_free() {
     let place = Place::new();

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use mapa_front::{ExecutionSpec, PolicySpec, SchedulerSpec};
-use mapa_live::levers::{BlockDevice, Bounds};
+use mapa_live::levers::{BlockDevice, Bounds, CgroupPath};
 use serde::{Deserialize, Serialize};
 
 use super::sampling::{LatencyExporter, Telemetry};
@@ -51,6 +51,8 @@ impl DaemonConfig {
     /// # Errors
     /// The table at fault, and what was expected.
     fn check(&self) -> Result<(), String> {
+        CgroupPath::new(&self.levers.group)
+            .map_err(|error| format!("levers.group = \"{}\": {error}", self.levers.group))?;
         #[cfg(feature = "slo")]
         if let Some(slo) = &self.slo {
             let is_controlled = |tenant: &TenantConfig| {

@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tracing::warn;
+
 use mapa_live::levers::{FolderJournal, Journal, JournalEntry, LeverChange, LeverError, Step};
 
 use crate::error::Error;
@@ -34,12 +36,35 @@ impl NodeJournal {
                 format_args!("{error}; `levers.journal` names another"),
             )
         })?;
+        let mut ledger = Ledger::open(ledger)?;
+        let aside = entries.set_unreadable_aside();
+        let aside = aside.map_err(|error| Error::at("levers", error))?;
+        if !aside.is_empty() {
+            ledger.change(Durability::Boot, |books| {
+                aside.iter().try_for_each(|file| {
+                    let words = unreadable(file);
+                    let entry = AuditEntry::new(AuditKind::Lever, &leader.owner, &words);
+                    books.note(entry).map(drop)
+                })
+            })?;
+        }
+        for file in &aside {
+            warn!("{}", unreadable(file));
+        }
         Ok(Self {
             entries,
-            ledger: Ledger::open(ledger)?,
+            ledger,
             leader: leader.clone(),
         })
     }
+}
+
+/// What is said of an entry that cannot be read.
+fn unreadable(file: &Path) -> String {
+    format!(
+        "{}: an entry of the journal that cannot be read was set aside: look which change it names, and revert it by hand",
+        file.display()
+    )
 }
 
 /// Where the levers' journal is, if the configuration does not say: beside the ledger of this file, and
@@ -179,6 +204,23 @@ mod tests {
             error.to_string().contains("no daemon makes this change"),
             "{error}"
         );
+    }
+
+    /// A file that a damage of the disk has cut.
+    #[test]
+    fn an_entry_that_is_cut_is_set_aside_and_the_audit_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = folder.path().join("ledger.db");
+        let journal = folder_of(&ledger);
+        drop(FolderJournal::open(&journal).unwrap());
+        let cut = serde_json::to_string(&strange()).unwrap();
+        std::fs::write(journal.join("1.json"), &cut[..cut.len() / 2]).unwrap();
+        let opened = NodeJournal::open(&journal, &ledger, &leader()).unwrap();
+        assert!(opened.entries().unwrap().is_empty());
+        assert!(journal.join("1.json.unreadable").exists());
+        let mut books = Ledger::open(&ledger).unwrap();
+        let log = books.read(|books| books.decisions(10, None)).unwrap();
+        assert!(log[0].reason.contains("1.json.unreadable"), "{log:?}");
     }
 
     #[test]

@@ -218,12 +218,29 @@ impl Reporter {
             return;
         };
         let view = machine.view();
-        let graph = node.graph();
-        let free: BTreeSet<DeviceId> = graph
-            .wholes()
+        let wholes = node.graph().wholes();
+        let free = wholes.iter().filter(|&id| view.free().contains(id));
+        self.machine(node, free.collect());
+        let mut status = lock(&self.shared);
+        status.turns = seen.record.instants();
+        status.events = events;
+    }
+
+    /// Tells of the machine before the first event: on an idle one it may be long in coming.
+    pub(crate) fn begin(&mut self, node: &Node, leases: &[Lease]) {
+        let held: BTreeSet<DeviceId> = leases
             .iter()
-            .filter(|&id| view.free().contains(id))
+            .flat_map(|lease| &lease.devices)
+            .filter_map(|key| Some(node.graph().device(node.device(key)?).parent))
             .collect();
+        let wholes = node.graph().wholes();
+        let free = wholes.iter().filter(|id| !held.contains(id));
+        self.machine(node, free.collect());
+    }
+
+    /// Tells which whole devices are free.
+    fn machine(&mut self, node: &Node, free: BTreeSet<DeviceId>) {
+        let graph = node.graph();
         if self.fragmentation.0 != free {
             let share = fragmentation(graph, &free);
             self.fragmentation = (free.clone(), share);
@@ -234,8 +251,6 @@ impl Reporter {
         self.metrics().devices.set(devices as i64);
         self.metrics().fragmentation.set(fragmentation);
         let mut status = lock(&self.shared);
-        status.turns = seen.record.instants();
-        status.events = events;
         status.free = free.len();
         status.devices = devices;
         status.fragmentation = fragmentation;

@@ -109,13 +109,14 @@ impl Ledger {
             let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
             let mut connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(PATIENCE)?;
-            schema::check_ours(&connection)?;
+            // A program that is just turning the log on locks the file, and SQLite does not wait for that.
+            if !patiently(|| schema::is_ours(&connection))? {
+                return Err(Error::Failed("a database of another program".to_owned()));
+            }
             // The mode is a property of the file, and to ask costs no lock. So only the first program sets it.
             let mode: String =
                 connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
             if mode != "wal" {
-                // Only a new file has no log.
-                refuse_replaced(&connection)?;
                 write_ahead(&connection)?;
             }
             // The last of many short programs would copy the log into the file each time it ends.
@@ -267,10 +268,31 @@ fn plain_path(path: &Path) -> Result<PathBuf, Error> {
 
 /// Turns the log of a new ledger on. Two programs that do so at once find the file locked, and SQLite
 /// does not wait here, as it does everywhere else.
-fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+fn write_ahead(connection: &Connection) -> Result<(), Error> {
+    let begun = Instant::now();
+    let turned_on = patiently(|| {
+        let done = connection.pragma_update(None, "journal_mode", "wal");
+        // Whoever has an earlier ledger open that was emptied holds it locked, and another program would not take long.
+        match done {
+            Err(_) if begun.elapsed() > LOCKED => Ok(false),
+            done => done.map(|()| true),
+        }
+    })?;
+    if turned_on {
+        return Ok(());
+    }
+    refuse_replaced(connection)?;
+    Ok(patiently(|| connection.pragma_update(None, "journal_mode", "wal"))?)
+}
+
+/// How long programs that make a ledger at once hold it locked at most.
+const LOCKED: Duration = Duration::from_secs(2);
+
+/// Does something again as long as the file is locked.
+fn patiently<T>(attempt: impl Fn() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let begun = Instant::now();
     loop {
-        match connection.pragma_update(None, "journal_mode", "wal") {
+        match attempt() {
             Err(rusqlite::Error::SqliteFailure(error, _))
                 if error.code == ErrorCode::DatabaseBusy && begun.elapsed() < PATIENCE =>
             {
@@ -328,6 +350,7 @@ fn identify(connection: &mut Connection) -> Result<String, Error> {
     let id = match find(&transaction)? {
         Some(id) => id,
         None => {
+            refuse_replaced(&transaction)?;
             transaction.execute(
                 "INSERT INTO ledger (one, id) VALUES (1, ?1)",
                 [drawn.trim()],

@@ -194,29 +194,25 @@ ALTER TABLE leases ADD COLUMN owner_kind TEXT;
 ALTER TABLE leases ADD COLUMN owner_name TEXT;
 ";
 
-/// Checks that a database is a ledger, or empty, before anything is written to it.
+/// Whether a database is a ledger, or empty: nothing is written to another one.
 ///
 /// # Errors
-/// It is another program's.
-pub(super) fn check_ours(connection: &Connection) -> Result<(), Error> {
+/// It cannot be read.
+pub(super) fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
+    // Another program may just be making the tables: number, version and tables are of one moment.
+    let connection = &connection.unchecked_transaction()?;
     let number: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let is_ours = match (number, version(connection)?) {
+    let count = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0));
+    Ok(match (number, version(connection)?) {
         (APPLICATION, _) => true,
-        (0, 0) => {
-            let count = "SELECT count(*) FROM sqlite_schema";
-            connection.query_row(count, [], |row| row.get::<_, i64>(0))? == 0
-        }
+        (0, 0) => count("SELECT count(*) FROM sqlite_schema")? == 0,
         (0, 1..=UNNAMED) => {
-            let count =
+            let tables =
                 "SELECT count(*) FROM sqlite_schema WHERE name IN ('ledger', 'leases', 'held')";
-            connection.query_row(count, [], |row| row.get::<_, i64>(0))? == 3
+            count(tables)? == 3
         }
         _ => false,
-    };
-    if is_ours {
-        return Ok(());
-    }
-    Err(Error::Failed("a database of another program".to_owned()))
+    })
 }
 
 /// Brings a ledger to the present version. Does nothing if it has it.
@@ -250,6 +246,6 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     Ok(transaction.commit()?)
 }
 
-fn version(connection: &Connection) -> Result<i64, Error> {
-    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int, c_long, c_ulong};
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -124,6 +125,29 @@ impl BlockedSignals {
             Ok(Self(unsafe { before.assume_init() }))
         } else {
             Err(io::Error::from_raw_os_error(error))
+        }
+    }
+}
+
+/// The numbers of the signals of real time that programs may use.
+pub(crate) fn real_time_signals() -> RangeInclusive<c_int> {
+    libc::SIGRTMIN()..=libc::SIGRTMAX()
+}
+
+/// Sends a signal of any number, those of real time among them, to the process of a handle; of a number where there is
+/// no handle. One that has ended gets none.
+pub(crate) fn send_signal(pid: c_int, handle: Option<BorrowedFd<'_>>, number: c_int) {
+    // SAFETY: the calls read numbers alone, and no information on the signal.
+    unsafe {
+        match handle {
+            Some(handle) => {
+                let none = ptr::null::<libc::siginfo_t>();
+                let handle = handle.as_raw_fd();
+                libc::syscall(libc::SYS_pidfd_send_signal, handle, number, none, 0);
+            }
+            None => {
+                libc::kill(pid, number);
+            }
         }
     }
 }

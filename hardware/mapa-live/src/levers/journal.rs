@@ -235,6 +235,39 @@ fn of_others(found: &fs::Metadata, what: &str) -> Option<String> {
     })
 }
 
+/// How the file of an entry ends that could not be read.
+const UNREADABLE: &str = "json.unreadable";
+
+impl FolderJournal {
+    /// Sets the files of entries aside that cannot be read, as after a damage of the disk: each gets another name, and
+    /// counts no more. Returns these names. What such an entry says is not reverted.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or a file of it cannot be renamed.
+    pub fn set_unreadable_aside(&self) -> Result<Vec<PathBuf>, LeverError> {
+        let list = fs::read_dir(&self.opened).map_err(|error| self.failed(Path::new(""), error))?;
+        let mut aside = Vec::new();
+        for file in list.flatten() {
+            let path = file.path();
+            // A file of another user, or one that is none, is refused by whoever reads the entries.
+            let is_plain = file
+                .metadata()
+                .is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES as u64);
+            if path.extension().is_none_or(|extension| extension != "json") || !is_plain {
+                continue;
+            }
+            let bytes = fs::read(&path).map_err(|error| self.failed(&path, error))?;
+            if serde_json::from_slice::<JournalEntry>(&bytes).is_err() {
+                let to = path.with_extension(UNREADABLE);
+                fs::rename(&path, &to).map_err(|error| self.failed(&path, error))?;
+                aside.push(to);
+            }
+        }
+        aside.sort();
+        Ok(aside)
+    }
+}
+
 impl Journal for FolderJournal {
     fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError> {
         let path = self.file(entry.id);
