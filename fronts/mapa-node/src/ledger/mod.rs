@@ -270,6 +270,7 @@ fn plain_path(path: &Path) -> Result<PathBuf, Error> {
 /// does not wait here, as it does everywhere else.
 fn write_ahead(connection: &Connection) -> Result<(), Error> {
     let begun = Instant::now();
+    connection.busy_timeout(LOCKED)?;
     let turned_on = patiently(|| {
         let done = connection.pragma_update(None, "journal_mode", "wal");
         // Whoever has an earlier ledger open that was emptied holds it locked, and another program would not take long.
@@ -278,6 +279,7 @@ fn write_ahead(connection: &Connection) -> Result<(), Error> {
             done => done.map(|()| true),
         }
     })?;
+    connection.busy_timeout(PATIENCE)?;
     if turned_on {
         return Ok(());
     }
