@@ -13,8 +13,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use mapa_core::{
-    Allocator, Demand, DeviceSet, HardwareGraph, Pattern, Policy, Request, auto, distributed,
-    max_bandwidth, packed, preserve,
+    Allocator, Demand, DeviceSet, HardwareGraph, Parallelism, Pattern, Policy, Rates, Request,
+    auto, distributed, max_bandwidth, min_step_time, packed, preserve,
 };
 use mapa_topologies::named;
 use rustix::time::{ClockId, clock_gettime};
@@ -351,6 +351,19 @@ fn main() {
             &default,
             machine,
             &request.clone().sensitive(false),
+            None,
+            50.0 * MS,
+        );
+    }
+    let tensor = Parallelism::new(8, 1, 1).expect("eight ranks are few enough");
+    let fastest = min_step_time(&tensor, Rates::NOMINAL);
+    for machine in ["fleet:4xdgx-1v", "fleet:8xdgx-1v"] {
+        let request = Request::new(tensor.pattern());
+        table.proven(
+            "min-step-time",
+            &fastest,
+            machine,
+            &request,
             None,
             50.0 * MS,
         );

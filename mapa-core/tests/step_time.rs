@@ -28,6 +28,11 @@ fn job(text: &str, bytes: &str) -> Parallelism {
 
 /// The DGX-1V by hand: quads 0-3 and 4-7 fully joined, 0-4 to 3-7 across; PCIe of 12 elsewhere.
 fn dgx_1v() -> HardwareGraph {
+    dgx_1vs(1, 1.0)
+}
+
+/// As many DGX-1V, every two devices of different ones joined by a network of `gbps`.
+fn dgx_1vs(servers: usize, gbps: f64) -> HardwareGraph {
     let double = [
         (0, 3),
         (0, 4),
@@ -49,13 +54,42 @@ fn dgx_1v() -> HardwareGraph {
         (5, 7),
     ];
     let mut fabric = Fabric::new();
-    let gpus = gpus(&mut fabric, 8);
-    for b in 0..8 {
+    let gpus = gpus(&mut fabric, 8 * servers);
+    for b in 0..gpus.len() {
         for a in 0..b {
-            let (class, gbps) = match (double.contains(&(a, b)), single.contains(&(a, b))) {
+            let pair = (a % 8, b % 8);
+            let (class, gbps) = match (double.contains(&pair), single.contains(&pair)) {
+                _ if a / 8 != b / 8 => (LinkClass::Network, gbps),
                 (true, _) => (LinkClass::Direct(2), 50.0),
                 (_, true) => (LinkClass::Direct(1), 25.0),
                 _ => (LinkClass::Sys, 12.0),
+            };
+            fabric.link(gpus[a], gpus[b], class, gbps).unwrap();
+        }
+    }
+    fabric.lower().unwrap()
+}
+
+/// Devices on islands of these sizes, by number: the links within an island, and the network between islands, GB/s.
+fn islands(sizes: &[usize], links: &[usize], network: f64) -> HardwareGraph {
+    let island = |(at, &size): (usize, &usize)| std::iter::repeat_n(at, size);
+    let island_of: Vec<usize> = sizes.iter().enumerate().flat_map(island).collect();
+    let mut fabric = Fabric::new();
+    let gpus = gpus(&mut fabric, island_of.len());
+    let mut links = links.iter().cycle();
+    for b in 0..gpus.len() {
+        for a in 0..b {
+            let within = [
+                (LinkClass::Direct(2), 50.0),
+                (LinkClass::Direct(1), 25.0),
+                (LinkClass::Sys, 12.0),
+            ];
+            let own = within[*links.next().unwrap()];
+            let is_near = island_of[a] == island_of[b];
+            let (class, gbps) = if is_near {
+                own
+            } else {
+                (LinkClass::Network, network)
             };
             fabric.link(gpus[a], gpus[b], class, gbps).unwrap();
         }
@@ -248,6 +282,35 @@ proptest! {
     }
 
     #[test]
+    fn decisions_on_islands_are_those_of_brute_force(
+        sizes in prop::collection::vec(1usize..=3, 2..=3), links in prop::collection::vec(0usize..3, 12),
+        network in select(vec![3.0, 12.0, 25.0, 100.0]), job in jobs(4), rates in rates()
+    ) {
+        let graph = islands(&sizes, &links, network);
+        check(&job, rates, &graph, &graph.all())?;
+    }
+
+    #[test]
+    fn edges_that_do_not_connect_all_ranks_may_lie_on_different_islands(
+        sizes in prop::collection::vec(1usize..=3, 2..=3), links in prop::collection::vec(0usize..3, 12),
+        network in select(vec![3.0, 12.0, 25.0, 100.0]), bytes in prop::array::uniform2(select(vec![1e9, 2e9, 1e7]))
+    ) {
+        let graph = islands(&sizes, &links, network);
+        let pattern = Pattern::from_edges(4, [(0, 1, bytes[0]), (2, 3, bytes[1])]).unwrap();
+        let (request, free) = (Request::new(pattern.clone()), graph.all());
+        let view = graph.with_free(&free);
+        let seconds = Objective::placement("", |c: &Candidate<'_>| {
+            let seconds = c.pattern.edges().iter().map(|e| {
+                e.traffic / (c.view.graph().link(c.placement[e.a as usize], c.placement[e.b as usize]).gbps * 1e9)
+            });
+            -seconds.fold(0.0, f64::max)
+        });
+        let best = oracle::best(&request, &view, &[seconds, preserved_gbps()]);
+        let decision = min_edges_seconds(&pattern, Rates::NOMINAL).decide(&request, &view).ok();
+        prop_assert_eq!(decision.map(|d| d.placement().to_vec()), best);
+    }
+
+    #[test]
     fn decisions_are_those_of_brute_force_where_links_are_missing(graph in machines(2..=6), job in jobs(6)) {
         check(&job, Rates::NOMINAL, &graph, &graph.all())?;
     }
@@ -414,6 +477,35 @@ fn decisions_on_a_dgx_1v_are_those_of_brute_force() {
     ] {
         let free = free.iter().map(|&id| DeviceId(id)).collect();
         check(&job(text, "tp=1e9"), Rates::NOMINAL, &graph, &free).unwrap();
+    }
+}
+
+/// A set over several servers has an edge on the network, so each server is searched by itself: C(32, 8) sets
+/// are 10.5 million, those within servers four.
+#[test]
+fn servers_that_a_network_joins_are_taken_apart() {
+    let graph = dgx_1vs(4, 12.0);
+    for (text, bytes) in [("tp=8", "tp=1e9"), ("dp=8", "dp=3e9"), ("pp=8", "pp=1e9")] {
+        let job = job(text, bytes);
+        let request = Request::new(job.pattern());
+        let decide = |graph: &HardwareGraph, free: &DeviceSet| {
+            min_step_time(&job, Rates::NOMINAL)
+                .decide(&request, &graph.with_free(free))
+                .unwrap()
+        };
+        // The first server has a device in use, so the job goes to the second.
+        let found = decide(&graph, &(&graph.all() - &DeviceSet::from([3])));
+        let (alone, one) = (dgx_1v(), &dgx_1v().all());
+        let alone = decide(&alone, one);
+        assert!(found.search().complete() && found.search().nodes < 10_000);
+        let moved = alone.placement().iter().map(|id| DeviceId(id.0 + 8));
+        assert_eq!(
+            found.placement().to_vec(),
+            moved.collect::<Vec<_>>(),
+            "{text}"
+        );
+        let seconds = |found: &mapa_core::Decision| found.best().score("step_seconds");
+        assert_eq!(seconds(&found), seconds(&alone));
     }
 }
 

@@ -3,19 +3,18 @@
 //!
 //! Eight servers in one graph have four billion sets of eight devices. But a ring over several
 //! servers uses the network, and the best set is within one server. So if the first criterion has
-//! an upper bound for sets over several components, each component is solved by itself first. The
-//! whole graph is solved only if that does not settle the answer.
+//! a bound for sets over several components, each component is solved by itself first. The whole graph
+//! is solved only if that does not settle the answer.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::criterion::CriterionKind;
 use super::domains::Domains;
 use super::problem::{AlgorithmResult, Problem, RankedAnswer, RankedPlacement};
 use crate::ids::DeviceId;
 use crate::matching::SearchStats;
 use crate::request::Request;
-use crate::score::Subset;
+use crate::score::{Objective, Subset};
 use crate::topology::{DeviceSet, HardwareGraph};
 
 /// The best placements, if as many as are wanted are within single components and better than any
@@ -36,11 +35,9 @@ pub(super) fn within_components(
     let Some(first) = criteria.first() else {
         return AlgorithmResult::NOT_TRIED;
     };
-    let CriterionKind::Max(objective) = &first.kind else {
-        return AlgorithmResult::NOT_TRIED;
-    };
-    let Some(apart) = objective
-        .foresight()
+    let Some(apart) = first
+        .objective()
+        .and_then(Objective::foresight)
         .and_then(|foresight| foresight.apart.as_ref())
     else {
         return AlgorithmResult::NOT_TRIED;

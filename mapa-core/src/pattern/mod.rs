@@ -201,6 +201,13 @@ impl Pattern {
         &self.0.edges
     }
 
+    /// Whether edges connect all ranks.
+    pub(crate) fn is_connected(&self) -> bool {
+        let mut parts = petgraph::unionfind::UnionFind::new(self.len());
+        let joins = |edge: &&Edge| parts.union(usize::from(edge.a), usize::from(edge.b));
+        self.edges().iter().filter(joins).count() + 1 == self.len()
+    }
+
     /// The traffic of every edge, if it is the same; 1 if there is no edge.
     pub(crate) fn traffic(&self) -> Option<f64> {
         let first = self.edges().first().map_or(1.0, |edge| edge.traffic);

@@ -139,21 +139,12 @@ impl Collective {
         pairs.dedup();
         if n >= 4 && pairs.len() == n * (n - 1) / 2 {
             Self::Exchange
-        } else if n >= 3 && pairs.len() == n - 1 && joins_all(n, &pairs) {
+        } else if n >= 3 && pairs.len() == n - 1 && pattern.is_connected() {
             Self::Tree
         } else {
             Self::Ring
         }
     }
-}
-
-/// Whether these pairs join all of `n` vertices.
-fn joins_all(n: usize, pairs: &[(u16, u16)]) -> bool {
-    let mut parts = petgraph::unionfind::UnionFind::new(n);
-    let joined = pairs
-        .iter()
-        .filter(|(a, b)| parts.union(usize::from(*a), usize::from(*b)));
-    joined.count() + 1 == n
 }
 
 /// The default policy: the free devices on which the job is fastest, by the model that fits its

@@ -270,7 +270,7 @@ impl StepTime {
     }
 
     fn named(&self, name: &'static str) -> Objective<'static> {
-        let (model, bound, within) = (self.clone(), self.clone(), self.clone());
+        let [model, bound, within, apart] = [0; 4].map(|_| self.clone());
         let seconds = move |candidate: &Candidate<'_>| {
             let seconds = model.seconds(candidate.view.graph(), candidate.placement);
             seconds
@@ -281,7 +281,7 @@ impl StepTime {
             .bounded(move |subset| bound.at_least(subset))
             .foreseen(SetBounds {
                 within: Arc::new(move |subset, _| within.at_least(subset)),
-                apart: None,
+                apart: Some(Arc::new(move |subset| apart.at_least_apart(subset))),
                 by_degree: None,
             })
             .bounds_of(Direction::Lowest)
@@ -386,6 +386,44 @@ impl StepTime {
             // The slowest `spare` devices need not be in use; the next slowest must be.
             of_phase[spare]
         })
+    }
+
+    /// A lower bound of the time of all placements on sets of these devices that direct links do not
+    /// connect, where edges connect all ranks: some edge then joins two devices without a direct link,
+    /// at best the fastest such pair. It is not known which edge, so the one that costs the least counts.
+    ///
+    /// # Complexity
+    ///
+    /// As [`StepTime::at_least`].
+    fn at_least_apart(&self, subset: Subset<'_>) -> f64 {
+        let Subset { graph, devices } = subset;
+        let floors = self.floors(subset);
+        if !self.pattern.is_connected() {
+            return self.total(floors);
+        }
+        let mut fastest = 0.0f64;
+        for b in devices.iter() {
+            for a in devices.iter().take_while(|a| *a < b) {
+                if !graph.pair(a, b).direct.exists() {
+                    fastest = fastest.max(self.way(graph, a, b).rate);
+                }
+            }
+        }
+        let mut fewest = [f64::INFINITY; Dimension::COUNT];
+        for (phase, .., bytes) in self.edges() {
+            fewest[phase] = fewest[phase].min(bytes);
+        }
+        let across = |(phase, bytes): (usize, f64)| {
+            let mut times = floors;
+            if bytes > 0.0 {
+                times[phase] = times[phase].max(bytes / fastest);
+            }
+            self.total(times)
+        };
+        let sent = fewest.into_iter().enumerate();
+        sent.filter(|(_, bytes)| bytes.is_finite())
+            .map(across)
+            .fold(f64::INFINITY, f64::min)
     }
 
     /// The time of a step whose phases take these times.
