@@ -12,6 +12,7 @@ use super::requirement::RequirementTest;
 use crate::ids::{DeviceId, LinkClass};
 use crate::matching::{Few, Matcher, Placement, SearchStats, StopReason};
 use crate::pattern::Edge;
+use crate::reach::Family;
 use crate::score::{BestOrder, EdgeOn, Form, Objective, Subset};
 use crate::topology::{DeviceSet, Link};
 
@@ -120,9 +121,15 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
         };
         let free = self.problem.view.free().len() as u64;
         let (by_set, own_order) = (self.problem.set_criteria(), self.own_order());
+        // Ranks that communicate with none, or each with every other alike, may be exchanged at will.
+        let is_alike = match request.pattern.family() {
+            Family::Independent => true,
+            Family::Pair | Family::AllToAll => request.pattern.traffic().is_some(),
+            _ => false,
+        };
         VisitPlan {
             matcher,
-            symmetric,
+            is_of_one_match: symmetric && is_alike,
             by_set,
             own_order,
             is_ring: self.problem.is_ring_of_sums(),
@@ -145,11 +152,12 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
     /// Visits one set, unless it cannot win.
     pub(super) fn visit_set(&mut self, set: &DeviceSet, plan: &VisitPlan<'_, 'o, 'a>) {
         let Problem {
-            request,
-            criteria,
-            limits,
-            ..
+            criteria, limits, ..
         } = *self.problem;
+        // A start is met again by the search, and its value may take long.
+        if self.top.iter().any(|entry| entry.set == *set) {
+            return;
+        }
         // Values that take long are computed only for sets that their cheap bounds leave a chance.
         if plan.takes_long && self.is_full() {
             let mut looked = 0;
@@ -188,8 +196,8 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
         };
         if self.stats.matches >= limits.matches {
             self.stats.stopped = StopReason::MatchLimit;
-        } else if plan.symmetric && request.pattern.edges().is_empty() {
-            // Equal ranks without edges: the one distinct match has them in the order of ids.
+        } else if plan.is_of_one_match {
+            // The one distinct match has the ranks in the order of ids.
             self.stats.matches += 1;
             let placement: Placement = set.iter().collect();
             self.offer(&placement, Some(known));
@@ -429,7 +437,9 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
 /// How sets are visited, the same for all of them.
 pub(super) struct VisitPlan<'p, 'o, 'a> {
     matcher: &'p Matcher,
-    symmetric: bool,
+    /// Whether every set has one distinct match: without this, a search after the first match would try
+    /// all ascending lists of ranks, 2ᵏ of them.
+    is_of_one_match: bool,
     /// The number of leading criteria that the set decides.
     by_set: usize,
     own_order: Option<&'o BestOrder<'a>>,

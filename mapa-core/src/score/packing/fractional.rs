@@ -20,10 +20,33 @@
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Solution, Variable};
 
-/// How many things are sought greedily before the first linear program.
-const FIRST: usize = 24;
-/// The most linear programs solved.
-const ROUNDS: usize = 600;
+/// How far a packing is improved: the more, the smaller the gap to the bound.
+#[derive(Clone, Copy)]
+pub(super) struct PackingEffort {
+    /// How many things are sought greedily before the first linear program.
+    first: usize,
+    /// The most linear programs solved.
+    rounds: usize,
+}
+
+impl PackingEffort {
+    /// Enough for an exact packing of almost all networks of up to some fifty devices.
+    pub(super) const FULL: Self = Self {
+        first: 24,
+        rounds: 600,
+    };
+
+    /// The effort if the cheapest thing takes `steps` to find: a second at most, instead of minutes.
+    pub(super) fn for_steps(steps: usize) -> Self {
+        const MOST_FIRST: usize = 200_000_000;
+        const MOST_ROUNDS: usize = 60_000_000;
+        Self {
+            first: (MOST_FIRST / steps.max(1)).clamp(1, Self::FULL.first),
+            rounds: (MOST_ROUNDS / steps.max(1)).min(Self::FULL.rounds),
+        }
+    }
+}
+
 /// Two bounds count as equal if their relative difference is no more than this.
 const SAME: f64 = 1e-9;
 /// The significant digits to which an exact result is rounded: numerical noise lies below them.
@@ -47,15 +70,25 @@ pub(super) struct FractionalPacking<T> {
 ///
 /// # Complexity
 ///
-/// At most [`ROUNDS`] linear programs, mostly some tens, each with one variable per capacity and
-/// one row per thing found.
+/// At most as many linear programs as the effort has rounds, mostly some tens, each with one variable
+/// per capacity and one row per thing found.
 pub(super) fn largest<T>(
+    capacities: &[f64],
+    cheapest: impl Fn(&[f64]) -> Option<(T, Vec<f64>)>,
+) -> FractionalPacking<T> {
+    largest_by(PackingEffort::FULL, capacities, cheapest)
+}
+
+/// [`largest`] with this effort.
+pub(super) fn largest_by<T>(
+    effort: PackingEffort,
     capacities: &[f64],
     cheapest: impl Fn(&[f64]) -> Option<(T, Vec<f64>)>,
 ) -> FractionalPacking<T> {
     let (scale, capacities) = scaled(capacities);
     let (found, best) = (Vec::new(), Vec::new());
     let mut search = PackingSearch {
+        effort,
         capacities: &capacities,
         cheapest,
         found,
@@ -78,6 +111,7 @@ pub(super) fn largest<T>(
 pub(super) fn of<T>(capacities: &[f64], found: Vec<(T, Vec<f64>)>) -> FractionalPacking<T> {
     let (scale, capacities) = scaled(capacities);
     let search = PackingSearch {
+        effort: PackingEffort::FULL,
         capacities: &capacities,
         cheapest: |_: &[f64]| None,
         found,
@@ -116,6 +150,7 @@ impl<T> FractionalPacking<T> {
 
 /// The state of a search: the things found so far, and the best bound.
 struct PackingSearch<'a, T, F> {
+    effort: PackingEffort,
     capacities: &'a [f64],
     cheapest: F,
     /// Each thing, and what a unit of it takes of each capacity.
@@ -145,7 +180,7 @@ impl<T, F: Fn(&[f64]) -> Option<(T, Vec<f64>)>> PackingSearch<'_, T, F> {
     /// ones filled capacities. False if there is no thing at all.
     fn greedily(&mut self) -> bool {
         let mut used = vec![0.0; self.capacities.len()];
-        for _ in 0..FIRST {
+        for _ in 0..self.effort.first {
             let fullest = used.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
             // The power makes a capacity that is nearly full far dearer than one that is half full;
             // the constant keeps unused ones from being free, so that short things are preferred.
@@ -173,7 +208,7 @@ impl<T, F: Fn(&[f64]) -> Option<(T, Vec<f64>)>> PackingSearch<'_, T, F> {
         let Some((mut pricing, variables)) = self.pricing() else {
             return;
         };
-        for _ in 0..ROUNDS {
+        for _ in 0..self.effort.rounds {
             let prices: Vec<f64> = variables
                 .iter()
                 .map(|&v| pricing.var_value(v).max(0.0))

@@ -13,6 +13,7 @@ mod exchange;
 mod fractional;
 mod hamilton;
 mod hops;
+mod last;
 mod long;
 mod network;
 #[cfg(any(test, feature = "testing"))]
