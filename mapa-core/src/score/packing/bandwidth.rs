@@ -43,6 +43,7 @@ impl Bandwidth {
 }
 
 /// A packing of rings that was found, and a bound that was proven, GB/s.
+#[derive(Clone)]
 pub(super) struct Packed {
     pub(super) gbps: f64,
     pub(super) at_most: f64,

@@ -44,6 +44,18 @@ impl Hops {
         hops
     }
 
+    /// The neighbours of each of at most 32 devices, in bits.
+    pub(super) fn adjacent(&self) -> Vec<u32> {
+        let mut adjacent = vec![0; self.devices];
+        for (a, b) in
+            pairs(self.devices).filter(|(a, b)| !self.ways[a * self.devices + b].is_empty())
+        {
+            adjacent[a] |= 1 << b;
+            adjacent[b] |= 1 << a;
+        }
+        adjacent
+    }
+
     /// Adds a capacity; its number.
     fn capacity(&mut self, gbps: f64) -> usize {
         self.capacities.push(gbps);

@@ -6,12 +6,14 @@ use std::sync::{Arc, LazyLock};
 
 use super::bandwidth::{Bandwidth, Packed};
 use super::fractional::{self, largest, settled};
+use super::hamilton::Cycles;
 use super::hops::{Hops, pairs};
+use super::last::{KEPT_ABOVE, LastPackings};
 use super::network::CapacityNetwork;
 use super::rates::Rates;
 use super::{cuts, hamilton, long, widest};
 use crate::score::{DegreeBound, Direction, Objective, SetBounds, Subset};
-use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, MemoKey};
 
 /// The bandwidth of a set of devices under ring all-reduce: the largest fractional packing of
 /// directed Hamiltonian cycles into the capacities of direct links and of ports of link switches,
@@ -81,7 +83,13 @@ impl RingPacking {
             return None;
         }
         let network = CapacityNetwork::new(graph, set, &self.rates);
-        let (direct, host) = (on_direct_links(&network), widest::ring(&network));
+        let direct = self.on_direct_links(graph, set, &network);
+        // Where no hop is wide enough, the ring over the host is not sought.
+        let host = if widest::at_most(&network) <= direct.gbps {
+            Packed::NONE
+        } else {
+            widest::ring(&network)
+        };
         let over_host = host.gbps > direct.gbps * (1.0 + 1e-9);
         let at_most = direct.at_most.max(host.at_most);
         let Packed { gbps, rings, .. } = if over_host { host } else { direct };
@@ -99,6 +107,23 @@ impl RingPacking {
             over_host,
             rings,
         })
+    }
+
+    /// The largest packing on direct links and link switches. That of a large set is kept.
+    fn on_direct_links(
+        &self,
+        graph: &HardwareGraph,
+        set: &DeviceSet,
+        network: &CapacityNetwork,
+    ) -> Packed {
+        if network.len() <= KEPT_ABOVE {
+            return on_direct_links(network);
+        }
+        let key = RingsKey {
+            direct: self.rates.direct.to_bits(),
+        };
+        let last = graph.memo().get_or_make(&key, LastPackings::new);
+        last.get_or_make(set, || on_direct_links(network))
     }
 
     /// The bandwidths of all sets of whole devices of these sizes, size by size, lowest ids first.
@@ -162,11 +187,11 @@ impl RingPacking {
     /// best k - 1 links, and its ports. A packing needs k devices that reach its bandwidth, so the
     /// k-th best device bounds it. O(m² log m) for m devices.
     fn at_most_within(&self, part: Subset<'_>, k: usize) -> f64 {
-        let network = CapacityNetwork::new(part.graph, part.devices, &self.rates);
-        let m = network.len();
+        let m = part.devices.len();
         if k < 2 || m < k {
             return 0.0;
         }
+        let network = CapacityNetwork::new(part.graph, part.devices, &self.rates);
         let best = |mut gbps: Vec<f64>, most: usize| {
             gbps.sort_unstable_by(|a, b| b.total_cmp(a));
             gbps.truncate(most);
@@ -226,6 +251,16 @@ pub fn ring_packing_gbps() -> Objective<'static> {
     NOMINAL.clone()
 }
 
+/// The key of the last packings: what they depend on beside the machine and the set.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct RingsKey {
+    direct: u64,
+}
+
+impl MemoKey for RingsKey {
+    type Table = LastPackings<Packed>;
+}
+
 /// The largest packing on direct links and link switches.
 ///
 /// Cheap bounds come first: if a greedy packing reaches the bound by degrees or by cuts, no linear
@@ -270,7 +305,10 @@ fn on_direct_links(network: &CapacityNetwork) -> Packed {
     }
     let hops = Hops::new(network);
     let better = if n <= hamilton::MOST {
-        largest(&hops.capacities, |prices| cheapest_ring(&hops, prices))
+        let cycles = Cycles::of(&hops.adjacent());
+        largest(&hops.capacities, |prices| {
+            cheapest_ring(&hops, &cycles, prices)
+        })
     } else {
         // Pricing rings exactly takes a table over all subsets. Beyond its size the best mixture of
         // the greedy rings is taken, and the bound stays that of the cuts.
@@ -301,7 +339,7 @@ fn on_direct_links(network: &CapacityNetwork) -> Packed {
 /// reversed fits as well. Half of each, taken together, sends as much one way as the other. So for
 /// three or more devices undirected cycles are packed. Each loads either direction of a link or
 /// port by one half for every time that it crosses it.
-fn cheapest_ring(hops: &Hops, prices: &[f64]) -> Option<(Vec<usize>, Vec<f64>)> {
+fn cheapest_ring(hops: &Hops, cycles: &Cycles, prices: &[f64]) -> Option<(Vec<usize>, Vec<f64>)> {
     let n = hops.devices;
     let mut price = vec![f64::INFINITY; n * n];
     for (a, b) in pairs(n) {
@@ -310,7 +348,7 @@ fn cheapest_ring(hops: &Hops, prices: &[f64]) -> Option<(Vec<usize>, Vec<f64>)> 
             .map_or(f64::INFINITY, |(price, _)| price);
         (price[a * n + b], price[b * n + a]) = (cheapest, cheapest);
     }
-    let ring = hamilton::cheapest(n, &price)?;
+    let ring = cycles.cheapest(&price)?;
     let load = load(hops, &ring, prices)?;
     Some((ring, load))
 }
