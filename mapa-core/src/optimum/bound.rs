@@ -175,6 +175,10 @@ impl<'b, 'a> CriteriaBounds<'b, 'a> {
     }
 
     fn edges(&self, f: impl Fn(EdgeOn) -> f64, set: &DeviceSet) -> f64 {
+        // No edge, no pair to look at: a thousand devices have half a million.
+        if self.pattern.edges().is_empty() {
+            return 0.0;
+        }
         let mut best: Few<(u64, f64)> = Few::new();
         let mut each_at_best = 0.0;
         for edge in self.pattern.edges() {
@@ -218,6 +222,9 @@ impl<'b, 'a> CriteriaBounds<'b, 'a> {
     }
 
     fn links(&self, at: usize, tiers: &Tiers, f: impl Fn(&Census) -> f64, set: &DeviceSet) -> f64 {
+        if self.pattern.edges().is_empty() {
+            return f(&Census::default());
+        }
         let mut occur = 0u32;
         for link in links(self.graph, set) {
             occur |= 1 << tiers.of(link.class);

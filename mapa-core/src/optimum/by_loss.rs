@@ -103,21 +103,23 @@ impl Losses {
                 let gbps = value(first, second);
                 total += gbps;
                 size += gbps.abs();
-                is_round &= (gbps / FRACTION).fract() == 0.0;
+                is_round &= is_whole(gbps / FRACTION);
                 sums[a] += gbps;
                 sums[b] += gbps;
             }
         }
         let sum_of = |id: &DeviceId| all.binary_search(id).map_or(0.0, |at| sums[at]);
         let to_all: Vec<f64> = rest.iter().map(sum_of).collect();
-        let mut between = vec![0.0; n * n];
-        for b in 0..n {
+        // Where sets have one device, nothing lies between two of them.
+        let paired = if need > 1 || !must.is_empty() { n } else { 0 };
+        let mut between = vec![0.0; paired * paired];
+        for b in 0..paired {
             for a in 0..b {
                 let gbps = value(rest[a], rest[b]);
                 (between[a * n + b], between[b * n + a]) = (gbps, gbps);
                 if of == PairsOf::Chosen {
                     size += gbps.abs();
-                    is_round &= (gbps / FRACTION).fract() == 0.0;
+                    is_round &= is_whole(gbps / FRACTION);
                 }
             }
         }
@@ -205,7 +207,7 @@ impl Losses {
         self.of_must
     }
 
-    /// The links of a device to the others; none for one that every set has.
+    /// The links of a device to the others; none for one that every set has, and where sets have one device.
     pub(super) fn links_of(&self, at: usize) -> &[f64] {
         let n = self.ids.len();
         self.between.get(at * n..(at + 1) * n).unwrap_or(&[])
@@ -399,11 +401,14 @@ impl<'l> Walk<'l> {
             if open == 1 && walker.cuts(sums, &|sum| more[sum], &self.chosen, at) {
                 continue;
             }
-            let (before, after) = self.adds.split_at_mut(depth + 1);
-            for ((sum, before), after) in sums.iter().zip(&before[depth]).zip(&mut after[0]) {
-                let now = before[at..].iter().zip(&sum.links_of(at)[at..]);
-                (after[at..].iter_mut().zip(now))
-                    .for_each(|(next, (now, link))| *next = now - link);
+            // The last device leaves none to which it could be joined.
+            if open > 1 {
+                let (before, after) = self.adds.split_at_mut(depth + 1);
+                for ((sum, before), after) in sums.iter().zip(&before[depth]).zip(&mut after[0]) {
+                    let now = before[at..].iter().zip(&sum.links_of(at)[at..]);
+                    (after[at..].iter_mut().zip(now))
+                        .for_each(|(next, (now, link))| *next = now - link);
+                }
             }
             self.chosen.push(at);
             self.taken[at] = true;
@@ -416,6 +421,12 @@ impl<'l> Walk<'l> {
         }
         true
     }
+}
+
+/// Whether a number is whole and far from the limits of exact ones. `fract` is a call where the processor's
+/// instructions for rounding may not be assumed, and this is asked for half a million pairs.
+fn is_whole(value: f64) -> bool {
+    (value as i64) as f64 == value
 }
 
 /// The sum of the least `count` values; infinite if there are fewer.

@@ -339,9 +339,7 @@ impl<'a> Objective<'a> {
             } else {
                 Cow::Owned(rest.devices & &wholes)
             };
-            rest.graph
-                .links_within(&set)
-                .fold(0.0, |sum, (.., link)| sum + worth(link))
+            rest.graph.sum_of_links(&set, |link| worth(link))
         };
         let value = move |graph: &HardwareGraph, a, b| {
             let link = graph.link(a, b);

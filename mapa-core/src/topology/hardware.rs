@@ -536,6 +536,31 @@ impl HardwareGraph {
         joined.filter(|(.., link)| link.exists())
     }
 
+    /// The sum of `worth` over [`HardwareGraph::links_within`], in that order: row by row, since a thousand
+    /// devices have half a million pairs.
+    pub(crate) fn sum_of_links(&self, set: &DeviceSet, worth: impl Fn(Link) -> f64) -> f64 {
+        let ids: smallvec::SmallVec<[DeviceId; 16]> = set.iter().collect();
+        let mut sum = 0.0;
+        for (i, &a) in ids.iter().enumerate() {
+            // Only whole devices have rows.
+            let start = a.index() * self.anchors;
+            let wholes = if a.index() < self.wholes {
+                self.wholes
+            } else {
+                0
+            };
+            let row = self.pairs.get(start..start + wholes).unwrap_or(&[]);
+            for &b in &ids[i + 1..] {
+                let pair = row.get(b.index()).copied();
+                let link = pair.unwrap_or_else(|| self.pair(a, b)).best();
+                if link.exists() {
+                    sum += worth(link);
+                }
+            }
+        }
+        sum
+    }
+
     /// The host tree, whose root is the whole machine.
     #[must_use]
     pub fn host_tree(&self) -> &Region {
