@@ -149,7 +149,8 @@ impl<'b, 'a> CriteriaBounds<'b, 'a> {
             lower.map(move |a| (a, b))
         });
         for (a, b) in pairs {
-            let value = f(a, b);
+            // Along the rows of links, as in `links`.
+            let value = f(b, a);
             all += value;
             size += value.abs();
             round &= (value * FRACTIONS).fract() == 0.0;
@@ -259,8 +260,9 @@ fn links<'s>(graph: &'s HardwareGraph, set: &'s DeviceSet) -> impl Iterator<Item
             .take_while(move |a| *a < b)
             .map(move |a: DeviceId| (a, b))
     });
+    // Along the rows of links, which lie in memory one after another.
     pairs
-        .map(|(a, b)| graph.link(a, b))
+        .map(|(a, b)| graph.link(b, a))
         .filter(|link| link.exists())
 }
 

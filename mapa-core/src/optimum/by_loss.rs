@@ -100,7 +100,8 @@ impl Losses {
         let mut sums = vec![0.0; all.len()];
         for (b, &second) in all.iter().enumerate() {
             for (a, &first) in all[..b].iter().enumerate() {
-                let gbps = value(first, second);
+                // Rows of a machine's links lie in memory one after another: along them, not across.
+                let gbps = value(second, first);
                 total += gbps;
                 size += gbps.abs();
                 is_round &= is_whole(gbps / FRACTION);
@@ -115,7 +116,7 @@ impl Losses {
         let mut between = vec![0.0; paired * paired];
         for b in 0..paired {
             for a in 0..b {
-                let gbps = value(rest[a], rest[b]);
+                let gbps = value(rest[b], rest[a]);
                 (between[a * n + b], between[b * n + a]) = (gbps, gbps);
                 if of == PairsOf::Chosen {
                     size += gbps.abs();

@@ -175,8 +175,7 @@ impl Collective {
 /// of free devices together: always for up to 19 devices, and for one device of up to 400.
 ///
 /// # Complexity
-/// As [`Rules`]; with default limits mostly less than a second, and some 20 s for an all-to-all of a hundred
-/// ranks.
+/// As [`Rules`]; with default limits mostly less than a second.
 ///
 /// # Examples
 /// ```

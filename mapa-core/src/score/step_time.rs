@@ -404,8 +404,8 @@ impl StepTime {
         let mut fastest = 0.0f64;
         for b in devices.iter() {
             for a in devices.iter().take_while(|a| *a < b) {
-                if !graph.pair(a, b).direct.exists() {
-                    fastest = fastest.max(self.way(graph, a, b).rate);
+                if !graph.pair(b, a).direct.exists() {
+                    fastest = fastest.max(self.way(graph, b, a).rate);
                 }
             }
         }

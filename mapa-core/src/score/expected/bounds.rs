@@ -93,7 +93,7 @@ impl ExpectedBounds {
         for (i, &b) in devices.iter().enumerate() {
             for &a in &devices[..i] {
                 let on = part.graph.peer_access(a, b).on;
-                let direct = on && part.graph.pair(a, b).direct.exists();
+                let direct = on && part.graph.pair(b, a).direct.exists();
                 open |= on;
                 linked |= direct;
                 all_linked &= direct;
