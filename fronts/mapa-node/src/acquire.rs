@@ -27,7 +27,7 @@ use crate::ledger::{
 use crate::mark::MARK;
 use crate::node::{Node, NodeState, Withheld};
 use crate::plan::{QueueTurn, plan};
-use crate::recover::{Recovered, recover};
+use crate::recover::{Recovered, recover, recover_head};
 use crate::wakeup::{self, WakeupSocket};
 
 use request::{AcquireAttempt, Outcome};
@@ -87,6 +87,17 @@ pub(crate) fn snapshot(
     // The order matters: recovery first, since what it frees must not withhold a device, and its leases tell
     // whose processes are foreign.
     let recovered = recover(books, processes, owner)?;
+    snapshot_of(books, node, processes, owner, (drivers, recovered))
+}
+
+/// As [`snapshot`], after this recovery.
+fn snapshot_of(
+    books: &LedgerTx<'_>,
+    node: &Node,
+    processes: &Processes,
+    owner: &str,
+    (drivers, recovered): (&Drivers, Recovered),
+) -> Result<NodeSnapshot, Error> {
     let mark = |lease| books.mark(lease);
     let (mut others, strays) = foreign(node, drivers, &recovered.leases, processes, mark);
     record_strays(books, node, owner, &strays)?;
@@ -242,7 +253,14 @@ impl AcquireContext<'_> {
             let Some(drivers) = drivers else {
                 return Ok(Ok(AcquireAttempt::Retry));
             };
-            let seen = snapshot(books, node, processes, &want.asker.audited(), drivers)?;
+            let owner = want.asker.audited();
+            // First come, first served, nobody behind the first that lives matters.
+            let recovered = if want.scheduler == FIRST_COME {
+                recover_head(books, processes, &owner)?
+            } else {
+                recover(books, processes, &owner)?
+            };
+            let seen = snapshot_of(books, node, processes, &owner, (drivers, recovered))?;
             // Another program, or a daemon that has gone since, may have decided about this ticket.
             if let Some(outcome) = by_daemon::answered(books, node, want, ticket)? {
                 return Ok(outcome);

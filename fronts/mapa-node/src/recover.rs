@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use crate::error::Error;
 use crate::job_process::GRACE;
 use crate::lease_processes::{Lives, to_signal};
-use crate::ledger::{Lease, LedgerTx, since_boot};
+use crate::ledger::{Lease, LedgerTx, Ticket, since_boot};
 use crate::mark::{self, MARK};
 use crate::task_file::TaskFile;
 
@@ -57,6 +57,53 @@ impl Recovered {
 /// # Errors
 /// The ledger cannot be read or written.
 pub fn recover(
+    books: &LedgerTx<'_>,
+    processes: &Processes,
+    owner: &str,
+) -> Result<Recovered, Error> {
+    let mut done = recover_leases(books, processes, owner)?;
+    let lives = Lives::new(processes);
+    for ticket in books.queue()? {
+        if lives.of(&ticket.asker.process) == Liveness::Ended {
+            cancel(books, &mut done, ticket, owner)?;
+        }
+    }
+    Ok(done)
+}
+
+/// As [`recover`], but of the queue looks no further than to the first whose process lives: so it costs as much for a
+/// thousand who wait as for one.
+///
+/// # Errors
+/// The ledger cannot be read or written.
+pub(crate) fn recover_head(
+    books: &LedgerTx<'_>,
+    processes: &Processes,
+    owner: &str,
+) -> Result<Recovered, Error> {
+    let mut done = recover_leases(books, processes, owner)?;
+    let lives = Lives::new(processes);
+    while let Some(head) = books.head()? {
+        if lives.of(&head.asker.process) != Liveness::Ended {
+            break;
+        }
+        cancel(books, &mut done, head, owner)?;
+    }
+    Ok(done)
+}
+
+fn cancel(
+    books: &LedgerTx<'_>,
+    done: &mut Recovered,
+    ticket: Ticket,
+    owner: &str,
+) -> Result<(), Error> {
+    books.cancel(owner, ticket.id, "its process is gone")?;
+    done.cancelled.push((ticket.id, ticket.asker.tenant));
+    Ok(())
+}
+
+fn recover_leases(
     books: &LedgerTx<'_>,
     processes: &Processes,
     owner: &str,
@@ -142,12 +189,6 @@ pub fn recover(
         lease.adopted = true;
         lease.asker.process = heir;
         done.leases.push(lease);
-    }
-    for ticket in books.queue()? {
-        if lives.of(&ticket.asker.process) == Liveness::Ended {
-            books.cancel(owner, ticket.id, "its process is gone")?;
-            done.cancelled.push((ticket.id, ticket.asker.tenant));
-        }
     }
     Ok(done)
 }

@@ -284,7 +284,9 @@ fn write_ahead(connection: &Connection) -> Result<(), Error> {
         return Ok(());
     }
     refuse_replaced(connection)?;
-    Ok(patiently(|| connection.pragma_update(None, "journal_mode", "wal"))?)
+    Ok(patiently(|| {
+        connection.pragma_update(None, "journal_mode", "wal")
+    })?)
 }
 
 /// How long programs that make a ledger at once hold it locked at most.
