@@ -33,6 +33,8 @@ pub use metrics::{
 pub use outcome::{Outcome, Rejected, Run, TaskRun};
 pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
+#[cfg(feature = "parquet")]
+pub use table::ParquetWriter;
 pub use table::{Column, Table};
 pub use workload::{
     Arrivals, Ask, Generate, Generator, GeneratorRow, Growth, Profile, RunTimes, Selection,

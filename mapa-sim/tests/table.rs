@@ -1,7 +1,7 @@
 //! Tables, and what becomes of them in files.
 
 use bytes::Bytes;
-use mapa_sim::{Column, Table};
+use mapa_sim::{Column, ParquetWriter, Table};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use proptest::prelude::*;
@@ -87,6 +87,67 @@ fn parquet_reads_back_to_the_same_cells_and_the_same_table_gives_the_same_bytes(
     let bytes = example().to_parquet().unwrap();
     assert_eq!(read(bytes.clone()), fields(&example()));
     assert_eq!(bytes, example().to_parquet().unwrap());
+}
+
+/// Numbered rows, with a text that needs quotes now and then.
+fn numbered(rows: std::ops::Range<usize>) -> Table {
+    let texts = rows.clone().map(|row| match row % 3 {
+        0 => None,
+        1 => Some(format!("a, \"{row}\"")),
+        _ => Some(row.to_string()),
+    });
+    Table::new([
+        (
+            "job",
+            Column::Integers(rows.map(|row| Some(row as i64)).collect()),
+        ),
+        ("task", Column::Texts(texts.collect())),
+    ])
+    .unwrap()
+}
+
+#[test]
+fn pieces_below_one_another_are_the_file_of_the_whole() {
+    let pieces = [
+        numbered(0..0),
+        numbered(0..2),
+        numbered(2..2),
+        numbered(2..7),
+    ];
+    let mut csv = Vec::new();
+    let mut parquet = ParquetWriter::new(Vec::new(), &pieces[1]).unwrap();
+    for (at, piece) in pieces.iter().enumerate() {
+        if at == 0 {
+            piece.write_csv(&mut csv).unwrap();
+        } else {
+            piece.write_csv_rows(&mut csv).unwrap();
+        }
+        parquet.append(piece).unwrap();
+    }
+    let whole = numbered(0..7);
+    assert_eq!(String::from_utf8(csv).unwrap(), whole.to_csv().unwrap());
+    assert_eq!(parquet.finish().unwrap(), whole.to_parquet().unwrap());
+    // Without rows, too.
+    let none = ParquetWriter::new(Vec::new(), &whole).unwrap();
+    assert_eq!(none.finish().unwrap(), numbered(0..0).to_parquet().unwrap());
+    let mut other = ParquetWriter::new(Vec::new(), &whole).unwrap();
+    assert!(other.append(&example()).is_err());
+}
+
+#[test]
+fn a_long_parquet_file_has_several_groups_and_all_rows() {
+    let rows = ParquetWriter::<Vec<u8>>::ROWS;
+    let mut parquet = ParquetWriter::new(Vec::new(), &numbered(0..0)).unwrap();
+    // The first piece lacks a row for a group.
+    for piece in [0..rows - 1, rows - 1..2 * rows, 2 * rows..2 * rows + 2] {
+        parquet.append(&numbered(piece)).unwrap();
+    }
+    let bytes = parquet.finish().unwrap();
+    let reader = SerializedFileReader::new(Bytes::from(bytes.clone())).unwrap();
+    let groups = reader.metadata().row_groups().iter();
+    let groups: Vec<i64> = groups.map(|group| group.num_rows()).collect();
+    assert_eq!(groups, [2 * rows as i64, 2]);
+    assert_eq!(read(bytes), fields(&numbered(0..2 * rows + 2)));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Reading and writing the files that the command line names.
 
+use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
 
 use mapa_front::{Error, Files};
 use mapa_topologies::Dump;
@@ -61,21 +62,74 @@ pub fn make_folder(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::at(folder.display(), error))
 }
 
-/// Writes a file atomically: a reader sees the old contents, or all of the new ones. The draft has
-/// a random name that ends in `.draft`, and is brought to disk before it is renamed. A killed
-/// process leaves its draft behind.
+/// Writes a file atomically, as [`WholeFile`] does.
 pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), Failure> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let written = draft_in(folder).and_then(|mut draft| {
-        draft.write_all(contents)?;
-        // The bytes come first: a rename that reaches the disk before them would name an empty file.
-        draft.as_file().sync_all()?;
-        draft.persist(path).map_err(|failed| failed.error)
-    });
-    written.map_err(|error| Failure::at(path.display(), error))?;
-    // The new name is on disk once its folder is. Some systems cannot sync a folder.
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
-    Ok(())
+    let mut file = WholeFile::at(path)?;
+    file.write_all(contents)
+        .map_err(|error| Failure::at(path.display(), error))?;
+    file.finish()
+}
+
+/// A file that is written atomically: a reader sees the old contents, or all of the new ones. The
+/// draft has a random name that ends in `.draft`, and is brought to disk before it is renamed. A
+/// killed process leaves its draft behind; one that is dropped unfinished is deleted.
+pub struct WholeFile {
+    path: PathBuf,
+    draft: BufWriter<NamedTempFile>,
+}
+
+impl WholeFile {
+    /// A draft of the file at this path, which stays as it is for now.
+    pub fn at(path: &Path) -> Result<Self, Failure> {
+        let draft =
+            draft_in(folder_of(path)).map_err(|error| Failure::at(path.display(), error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            draft: BufWriter::new(draft),
+        })
+    }
+
+    /// Where the file will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts what was written in the place of the file.
+    pub fn finish(self) -> Result<(), Failure> {
+        let Self { path, draft } = self;
+        let draft = draft.into_inner().map_err(io::IntoInnerError::into_error);
+        let written = draft.and_then(|draft| {
+            // The bytes come first: a rename that reaches the disk before them would name an empty file.
+            draft.as_file().sync_all()?;
+            draft.persist(&path).map_err(|failed| failed.error)
+        });
+        written.map_err(|error| Failure::at(path.display(), error))?;
+        // The new name is on disk once its folder is. Some systems cannot sync a folder.
+        let _ = File::open(folder_of(&path)).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.draft.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.draft.flush()
+    }
+}
+
+impl fmt::Debug for WholeFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WholeFile")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
 }
 
 /// An empty file beside the one it will replace, so that renaming it stays on one file system.

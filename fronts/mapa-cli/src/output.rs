@@ -9,7 +9,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::error::{ContextKind, ContextValue};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mapa_front::answer::{Malformed, Refusal, Versioned};
+use mapa_front::answer::{Malformed, Refusal, Streamed, Versioned};
 use mapa_front::shell;
 use serde::Serialize;
 
@@ -79,6 +79,14 @@ impl Output {
     /// the alphabet.
     pub fn object(&mut self, object: &impl Serialize) -> Result<(), Failure> {
         self.line(in_order(object)?)
+    }
+
+    /// A JSON object on a line of its own, written while it is made. It has the version of its form.
+    pub fn streamed(&mut self, object: &Streamed<'_>) -> Result<(), Failure> {
+        serde_json::to_writer(&mut self.out, object)
+            .map_err(io::Error::from)
+            .and_then(|()| self.out.write_all(b"\n"))
+            .map_err(|error| Failure::writing(&error))
     }
 
     /// Shows what was collected for a pager, and flushes standard output, so that a program at the

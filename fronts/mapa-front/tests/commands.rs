@@ -5,10 +5,11 @@ use mapa_front::answer::Versioned;
 use mapa_front::commands::{
     AllocateRequest, Batch, CompareRequest, DefragRequest, FinishedCell, MatchRequest,
     MeasuredRequest, PatternRequest, ScoreRequest, SimulateRequest, SweepPlan, SweepRequest,
-    SweepTables, allocate, compare, defrag, find_matches, measured, mig, pattern, score, simulate,
-    sweep, topo,
+    SweepRows, SweepTables, allocate, compare, defrag, find_matches, measured, mig, pattern, score,
+    simulate, sweep, topo,
 };
 use mapa_front::{Error, InMemory, Loaded, MachineSpec, Names};
+use mapa_sim::Table;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -140,6 +141,54 @@ fn simulate_answers_as_recorded() {
             simulate(&names, &files, loaded.as_ref(), request)
         },
     );
+}
+
+/// Several hundred jobs: some that run, one in nine that never can, and one in ten with tasks.
+fn many_jobs() -> String {
+    let mut jobs = "gpus,duration_s,memory_gb,tasks\n".to_owned();
+    for job in 0..700 {
+        jobs += &match job % 10 {
+            9 => "1,,,host 5s; 1GB 10w 40s; host 1s\n".to_owned(),
+            gpus => format!("{},{},,\n", gpus + 1, 10 + job % 70),
+        };
+    }
+    jobs
+}
+
+#[test]
+fn a_streamed_answer_is_the_one_that_is_held() {
+    let (names, mut lists) = (Names::built_in(), [0; 4]);
+    let files = InMemory::default().with("jobs.csv", many_jobs());
+    for scheduler in ["fifo", "case"] {
+        let request = format!(
+            r#"{{"servers": ["2xdgx-1v"], "workload": {{"jobs": "jobs.csv"}}, "scheduler": "{scheduler}"}}"#
+        );
+        let request: SimulateRequest = serde_json::from_str(&request).unwrap();
+        if names.schedulers.get(scheduler).is_none() {
+            continue;
+        }
+        let policies = request.policies(&names, &files).unwrap();
+        let machines = request.fleet(&files, &mut |_| {}).unwrap();
+        let outcome = request.outcome(&names, &files, policies, machines, false, &mut |_| {});
+        let outcome = outcome.unwrap();
+        let written = ["jobs.csv".to_owned()];
+        let held = outcome.answer(&written).unwrap();
+        let streamed = outcome.streamed(&written).unwrap();
+        assert_eq!(serde_json::to_string(&streamed).unwrap(), printed(&held));
+        for policy in &held.policies {
+            let lengths = [
+                policy.jobs.len(),
+                policy.tasks.len(),
+                policy.series.len(),
+                policy.rejections.len(),
+            ];
+            for (all, length) in lists.iter_mut().zip(lengths) {
+                *all += length;
+            }
+        }
+    }
+    // Every kind of row was there.
+    assert!(lists.iter().all(|&rows| rows > 0), "{lists:?}");
 }
 
 #[test]
@@ -289,6 +338,38 @@ fn a_sweep_goes_on_from_known_cells_to_the_same_results() {
         Err(Error::malformed("stopped"))
     });
     assert_eq!(stopped.err().unwrap().to_string(), "stopped");
+}
+
+#[test]
+fn rows_of_jobs_are_the_same_cell_by_cell() {
+    // The first cell fails, and so has no columns: over the slowest links its job would end beyond the last moment there
+    // is.
+    let names = Names::built_in();
+    let files = InMemory::default()
+        .with("long.csv", "2,ring,0,18400000000,1,VGG-16\n")
+        .with("short.csv", "2,ring,0,60,1,VGG-16\n3,ring,0,60,0,VGG-16\n");
+    let request = SweepRequest::from_toml(
+        "machines = \"dgx-1v\"\nexecutions = [\"effective-bandwidth\", \"fixed\"]\npolicies = \"lowest-id\"\njobs = [\"long.csv\", \"short.csv\"]",
+    )
+    .unwrap();
+    let mut cells = Vec::new();
+    let whole = sweep(&names, &files, &request, true, [], &mut |_, cell| {
+        cells.push(cell.clone());
+        Ok(())
+    });
+    let jobs = whole.unwrap().jobs.unwrap();
+    let plan = SweepPlan::new(&names, &files, &request, &mut |_| {}).unwrap();
+    let (mut rows, mut stacked) = (SweepRows::default(), Table::default());
+    assert!(cells[0].error().is_some() && cells[1].error().is_none());
+    cells.iter().for_each(|cell| rows.learn(cell));
+    for (point, cell) in plan.cells().zip(cells) {
+        let bare = cell.clone().without_jobs();
+        assert!(cell.has_jobs() && !bare.has_jobs());
+        stacked
+            .append(&rows.table(&[(point, cell)]).unwrap())
+            .unwrap();
+    }
+    assert_eq!((stacked.rows(), &stacked), (5, &jobs));
 }
 
 #[test]

@@ -324,17 +324,13 @@ impl OverTime {
     /// A table with a row for each point: `time_s`, `utilisation`, `fragmentation`.
     #[must_use]
     pub fn table(&self) -> Table {
-        let numbers = |of: &dyn Fn(&Point) -> Option<f64>| {
-            Column::Numbers(self.points.iter().map(of).collect())
-        };
-        Table::of([
-            (
-                "time_s",
-                numbers(&|point| Some((point.at - Time::ZERO).as_secs_f64())),
-            ),
-            ("utilisation", numbers(&|point| Some(point.utilisation))),
-            ("fragmentation", numbers(&|point| point.fragmentation)),
-        ])
+        table(&self.points)
+    }
+
+    /// The rows of [`table`](Self::table) as small tables, one after another. Each is made when it is asked for, so that
+    /// no more than one has to be held.
+    pub fn tables(&self) -> impl Iterator<Item = Table> + '_ {
+        self.points.chunks(PIECE).map(table)
     }
 
     fn mean(&self, of: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
@@ -347,4 +343,20 @@ impl OverTime {
         });
         (time > 0.0).then(|| sum / time)
     }
+}
+
+/// How many rows are made at once where a table is made in pieces.
+const PIECE: usize = 256;
+
+fn table(points: &[Point]) -> Table {
+    let numbers =
+        |of: &dyn Fn(&Point) -> Option<f64>| Column::Numbers(points.iter().map(of).collect());
+    Table::of([
+        (
+            "time_s",
+            numbers(&|point| Some((point.at - Time::ZERO).as_secs_f64())),
+        ),
+        ("utilisation", numbers(&|point| Some(point.utilisation))),
+        ("fragmentation", numbers(&|point| point.fragmentation)),
+    ])
 }

@@ -1,6 +1,7 @@
 //! Tables as CSV.
 
 use std::borrow::Cow;
+use std::io::Write;
 
 use super::{Column, Table};
 use crate::error::{Error, ErrorKind};
@@ -15,24 +16,48 @@ impl Table {
     /// # Errors
     /// Errors of the CSV writer. None are expected.
     pub fn to_csv(&self) -> Result<String, Error> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        let wrong = |error: &dyn std::error::Error| ErrorKind::Unwritten {
-            format: "csv",
-            what: error.to_string(),
-        };
-        if !self.columns.is_empty() {
+        let mut bytes = Vec::new();
+        self.write_csv(&mut bytes)?;
+        Ok(String::from_utf8(bytes).map_err(|error| unwritten(&error))?)
+    }
+
+    /// Writes the table as [`to_csv`](Self::to_csv) has it. O(cells).
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn write_csv(&self, to: impl Write) -> Result<(), Error> {
+        self.written_csv(to, true)
+    }
+
+    /// Writes the rows alone, without the line of names, below those of another table of these columns. O(cells).
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn write_csv_rows(&self, to: impl Write) -> Result<(), Error> {
+        self.written_csv(to, false)
+    }
+
+    fn written_csv(&self, to: impl Write, heading: bool) -> Result<(), Error> {
+        let mut writer = csv::Writer::from_writer(to);
+        if heading && !self.columns.is_empty() {
             writer
                 .write_record(self.columns.iter().map(|(name, _)| name))
-                .map_err(|error| wrong(&error))?;
+                .map_err(|error| unwritten(&error))?;
         }
         for row in 0..self.rows() {
             let cells = self.columns.iter().map(|(_, column)| cell(column, row));
             writer
                 .write_record(cells.map(Cow::into_owned))
-                .map_err(|error| wrong(&error))?;
+                .map_err(|error| unwritten(&error))?;
         }
-        let bytes = writer.into_inner().map_err(|error| wrong(&error))?;
-        Ok(String::from_utf8(bytes).map_err(|error| wrong(&error))?)
+        Ok(writer.flush().map_err(|error| unwritten(&error))?)
+    }
+}
+
+fn unwritten(error: &dyn std::error::Error) -> ErrorKind {
+    ErrorKind::Unwritten {
+        format: "csv",
+        what: error.to_string(),
     }
 }
 

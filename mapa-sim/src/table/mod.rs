@@ -11,6 +11,9 @@ mod json;
 #[cfg(feature = "parquet")]
 mod parquet;
 
+#[cfg(feature = "parquet")]
+pub use parquet::ParquetWriter;
+
 /// A table: named columns of one length.
 ///
 /// # Examples
@@ -67,6 +70,16 @@ impl Column {
             Self::Numbers(_) => "numbers",
             Self::Texts(_) => "texts",
             Self::Flags(_) => "flags",
+        }
+    }
+
+    #[cfg(feature = "parquet")]
+    fn without_cells(&self) -> Self {
+        match self {
+            Self::Integers(_) => Self::Integers(Vec::new()),
+            Self::Numbers(_) => Self::Numbers(Vec::new()),
+            Self::Texts(_) => Self::Texts(Vec::new()),
+            Self::Flags(_) => Self::Flags(Vec::new()),
         }
     }
 
@@ -175,6 +188,13 @@ impl Table {
             column.append(more);
         }
         Ok(())
+    }
+
+    /// A table of the same columns.
+    #[cfg(feature = "parquet")]
+    fn without_rows(&self) -> Self {
+        let columns = self.columns.iter();
+        Self::of(columns.map(|(name, column)| (name.clone(), column.without_cells())))
     }
 
     fn heading(&self) -> String {

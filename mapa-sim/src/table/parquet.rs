@@ -1,5 +1,7 @@
 //! Tables as Parquet.
 
+use std::fmt;
+use std::io::Write;
 use std::sync::Arc;
 
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -22,32 +24,129 @@ impl Table {
     /// # Errors
     /// Errors of the Parquet writer. None are expected.
     pub fn to_parquet(&self) -> Result<Vec<u8>, Error> {
-        self.written().map_err(|error| {
-            let (format, what) = ("parquet", error.to_string());
-            ErrorKind::Unwritten { format, what }.into()
-        })
+        self.written().map_err(unwritten)
     }
 
     fn written(&self) -> Result<Vec<u8>, ParquetError> {
-        let fields = self
-            .columns
-            .iter()
-            .map(|(name, column)| field(name, column).map(Arc::new));
-        let schema = Type::group_type_builder("table")
-            .with_fields(fields.collect::<Result<_, _>>()?)
-            .build()?;
-        let properties = WriterProperties::builder()
-            .set_created_by("mapa-sim".to_owned())
-            .build();
-        let mut file =
-            SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
-        let mut group = file.next_row_group()?;
-        for (_, column) in &self.columns {
-            write(column, &mut group)?;
-        }
-        group.close()?;
+        let mut file = file_for(Vec::new(), self)?;
+        write_group(self, &mut file)?;
         file.into_inner()
     }
+}
+
+/// Writes tables of the same columns below one another into one Parquet file, without holding all of them.
+///
+/// # Complexity
+/// Besides the tables, it holds [`ROWS`](Self::ROWS) rows.
+///
+/// # Examples
+/// ```
+/// use mapa_sim::{Column, ParquetWriter, Table};
+///
+/// let rows = Table::new([("job", Column::Integers(vec![Some(0), Some(1)]))])?;
+/// let mut writer = ParquetWriter::new(Vec::new(), &rows)?;
+/// writer.append(&rows)?;
+/// assert_eq!(writer.finish()?, rows.to_parquet()?);
+/// # Ok::<(), mapa_sim::Error>(())
+/// ```
+pub struct ParquetWriter<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    has_group: bool,
+    /// The rows of the next group.
+    rows: Table,
+}
+
+impl<W: Write + Send> ParquetWriter<W> {
+    /// The least number of rows of a row group, but for the last. A file of fewer rows has one group, as
+    /// [`Table::to_parquet`] gives it.
+    pub const ROWS: usize = 1 << 15;
+
+    /// A file for tables of the columns of this one, whose rows are not added.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn new(to: W, columns: &Table) -> Result<Self, Error> {
+        Ok(Self {
+            file: file_for(to, columns).map_err(unwritten)?,
+            has_group: false,
+            rows: columns.without_rows(),
+        })
+    }
+
+    /// Adds the rows of a table.
+    ///
+    /// # Errors
+    /// - The table has other columns than those before it.
+    /// - What the writer says.
+    pub fn append(&mut self, table: &Table) -> Result<(), Error> {
+        self.rows.append(table)?;
+        if self.rows.rows() < Self::ROWS {
+            return Ok(());
+        }
+        self.write_group()
+    }
+
+    /// Ends the file; returns what it was written to.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn finish(mut self) -> Result<W, Error> {
+        // A file without rows has one group, too.
+        if self.rows.rows() > 0 || !self.has_group {
+            self.write_group()?;
+        }
+        self.file.into_inner().map_err(unwritten)
+    }
+
+    fn write_group(&mut self) -> Result<(), Error> {
+        write_group(&self.rows, &mut self.file).map_err(unwritten)?;
+        self.has_group = true;
+        self.rows = self.rows.without_rows();
+        Ok(())
+    }
+}
+
+impl<W: Write + Send> fmt::Debug for ParquetWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParquetWriter")
+            .field("waiting_rows", &self.rows.rows())
+            .finish_non_exhaustive()
+    }
+}
+
+fn unwritten(error: ParquetError) -> Error {
+    let (format, what) = ("parquet", error.to_string());
+    ErrorKind::Unwritten { format, what }.into()
+}
+
+/// A file for tables of the columns of this one.
+fn file_for<W: Write + Send>(
+    to: W,
+    table: &Table,
+) -> Result<SerializedFileWriter<W>, ParquetError> {
+    let fields = table
+        .columns
+        .iter()
+        .map(|(name, column)| field(name, column).map(Arc::new));
+    let schema = Type::group_type_builder("table")
+        .with_fields(fields.collect::<Result<_, _>>()?)
+        .build()?;
+    let properties = WriterProperties::builder()
+        .set_created_by("mapa-sim".to_owned())
+        .build();
+    SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties))
+}
+
+fn write_group<W: Write + Send>(
+    table: &Table,
+    file: &mut SerializedFileWriter<W>,
+) -> Result<(), ParquetError> {
+    let mut group = file.next_row_group()?;
+    for (_, column) in &table.columns {
+        write(column, &mut group)?;
+    }
+    group.close()?;
+    Ok(())
 }
 
 fn field(name: &str, column: &Column) -> Result<Type, ParquetError> {
@@ -61,9 +160,9 @@ fn field(name: &str, column: &Column) -> Result<Type, ParquetError> {
     field.with_repetition(Repetition::OPTIONAL).build()
 }
 
-fn write(
+fn write<W: Write + Send>(
     column: &Column,
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    group: &mut SerializedRowGroupWriter<'_, W>,
 ) -> Result<(), ParquetError> {
     let Some(writer) = group.next_column()? else {
         return Ok(());

@@ -36,6 +36,8 @@ pub mod sensitivity;
 pub mod simulate;
 mod step;
 #[cfg(feature = "sim")]
+mod streamed;
+#[cfg(feature = "sim")]
 pub mod sweep;
 #[cfg(feature = "sim")]
 pub mod table;
@@ -48,6 +50,8 @@ pub use placement::{
 };
 pub use refusal::{Malformed, NoAnswer, Refusal};
 pub use step::StepTimes;
+#[cfg(feature = "sim")]
+pub use streamed::Streamed;
 
 /// The version of the form of all answers but those of `mapa` and `mapa-node`, in the key `schema` of every object.
 pub const SCHEMA: u32 = 1;

@@ -59,6 +59,7 @@ pub use sensitivity::{EvidenceRequest, sensitivity};
 pub use simulate::{SimulateOutcome, SimulateRequest, SimulateStep, simulate};
 #[cfg(feature = "sim")]
 pub use sweep::{
-    FinishedCell, SweepGroup, SweepJobs, SweepPlan, SweepPoint, SweepRequest, SweepTables, sweep,
+    FinishedCell, SweepGroup, SweepJobs, SweepPlan, SweepPoint, SweepRequest, SweepRows,
+    SweepTables, sweep,
 };
 pub use topo::{direct_links, link_census, network_cards, topo};

@@ -5,6 +5,7 @@ use mapa_sched::Fleet;
 use mapa_sim::Workload;
 use serde::{Deserialize, Serialize};
 
+use crate::answer::Streamed;
 use crate::answer::simulate::{Simulate, Simulated};
 use crate::error::Error;
 use crate::files::Files;
@@ -277,5 +278,13 @@ impl SimulateOutcome<'_> {
     /// A measure of jobs is called `status`.
     pub fn answer(&self, written: &[String]) -> Result<Simulate, Error> {
         Simulate::new(self.simulated(), &self.runs, written).map_err(Error::malformed)
+    }
+
+    /// The same answer, with the version of its form, to be written without being held: for workloads of any length.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub fn streamed(&self, written: &[String]) -> Result<Streamed<'_>, Error> {
+        Simulate::streamed(self.simulated(), &self.runs, written).map_err(Error::malformed)
     }
 }

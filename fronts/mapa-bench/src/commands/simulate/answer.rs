@@ -1,7 +1,8 @@
 //! The answer of `simulate`, as text and as JSON.
 
 use mapa_core::{Reason, Refusal};
-use mapa_front::answer::simulate::{PolicyRun, Simulate};
+use mapa_front::answer::Streamed;
+use mapa_front::answer::simulate::PolicyRun;
 use mapa_front::commands::SimulateOutcome;
 use mapa_sim::{Group, GroupSize, Rejected, Summary};
 
@@ -163,8 +164,8 @@ impl SimulateAnswer<'_> {
         Ok(())
     }
 
-    pub(super) fn json(&self) -> Result<Simulate, Failure> {
-        Ok(self.outcome.answer(&self.written)?)
+    pub(super) fn json(&self) -> Result<Streamed<'_>, Failure> {
+        Ok(self.outcome.streamed(&self.written)?)
     }
 }
 

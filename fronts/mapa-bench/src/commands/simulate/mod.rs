@@ -83,7 +83,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         return Ok(());
     }
     if output.json {
-        output.object(&answer.json()?)
+        output.streamed(&answer.json()?)
     } else {
         answer.print(output)
     }

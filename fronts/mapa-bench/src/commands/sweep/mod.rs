@@ -11,8 +11,9 @@ mod summary;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mapa_front::answer::sweep::{FailedCell, Sweep, SweepCells};
-use mapa_front::commands::{SweepPlan, SweepPoint, SweepRequest, SweepTables};
+use mapa_front::answer::sweep::{FailedCell, RowsOf, Sweep, SweepCells};
+use mapa_front::commands::{SweepPlan, SweepPoint, SweepRequest, SweepRows, SweepTables};
+use mapa_sim::Table;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
@@ -261,6 +262,7 @@ fn finish(
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     // All cells are looked up again, those of other parts too: other processes may have finished some.
     let (mut whole, mut missing, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rows = SweepRows::default();
     for &cell in cells {
         match store.find(&cell, args.rows)? {
             CellState::Whole(kept) => {
@@ -268,7 +270,9 @@ fn finish(
                 if let Some(error) = kept.error().filter(|_| shard.has(cell.index)) {
                     failed.push((cell.index, cell.to_string(), error.to_owned()));
                 }
-                whole.push((cell, *kept));
+                rows.learn(&kept);
+                // The rows of jobs stay on disk: a night's sweep has millions.
+                whole.push((cell, kept.without_jobs()));
             }
             CellState::Nothing => missing.push(cell.index),
             CellState::Damaged(what) => {
@@ -277,11 +281,15 @@ fn finish(
             }
         }
     }
-    let written = if missing.is_empty() {
-        results::write(folder, &SweepTables::new(&whole, args.rows)?)?
-    } else {
-        Vec::new()
-    };
+    let mut written = Vec::new();
+    if missing.is_empty() {
+        let table = SweepTables::new(&whole, false)?.cells;
+        written = results::write(folder, RowsOf::Cells, std::iter::once(Ok(table)))?;
+        if args.rows {
+            let tables = cells.iter().map(|cell| jobs_of(cell, &rows, store));
+            written.extend(results::write(folder, RowsOf::Jobs, tables)?);
+        }
+    }
     // With all cells the files have just been written, so they are out of date only if cells are missing.
     let older = results_in(folder)
         .filter(|path| !missing.is_empty() && path.exists())
@@ -300,6 +308,18 @@ fn finish(
         written,
         older,
     })
+}
+
+/// The rows of the jobs of one cell, which was there a moment ago.
+fn jobs_of(cell: &SweepPoint<'_>, rows: &SweepRows, store: &CellStore) -> Result<Table, Failure> {
+    match store.find(cell, true)? {
+        CellState::Whole(kept) => Ok(rows.table(&[(*cell, *kept)])?),
+        CellState::Damaged(what) => Err(Failure::malformed(what)),
+        CellState::Nothing => Err(Failure::malformed(format_args!(
+            "cell {} ({cell}) was deleted while the results were written: expected it to stay",
+            cell.index
+        ))),
+    }
 }
 
 /// The paths of all result files, whether they exist or not.

@@ -1,11 +1,12 @@
 //! The answer of `simulate`: how a workload fared under each policy.
 
-use mapa_sim::{Rejected, Workload};
+use mapa_sim::{Rejected, Table, Workload};
 use serde::Serialize;
+use serde_json::Value;
 
-use super::Refusal;
 use super::number::finite;
 use super::table::{Record, record, records};
+use super::{Refusal, Streamed, Versioned};
 
 mod jobs;
 mod remarks;
@@ -118,6 +119,55 @@ impl Simulate {
         runs: &[PolicyRun],
         written: &[String],
     ) -> Result<Self, mapa_sim::Error> {
+        let mut answer = Self::without_lists(what, runs, written);
+        for (policy, run) in answer.policies.iter_mut().zip(runs) {
+            policy.jobs = records(&run.jobs_table(what)?);
+            policy.tasks = run.tasks(what).collect();
+            policy.series = records(&run.over_time.table());
+        }
+        Ok(answer)
+    }
+
+    /// The same answer, with the version of its form, to be written without being held: a row is made when the one before
+    /// it is written.
+    ///
+    /// # Errors
+    /// A measure of jobs is called `status`.
+    pub fn streamed<'a>(
+        what: Simulated<'a>,
+        runs: &'a [PolicyRun],
+        written: &[String],
+    ) -> Result<Streamed<'a>, mapa_sim::Error> {
+        let mut answer = Self::without_lists(what, runs, written);
+        let mut policies = Vec::new();
+        for (policy, run) in std::mem::take(&mut answer.policies).iter().zip(runs) {
+            // What could be wrong with the rows is said before the first line is written.
+            run.jobs_tables(what)?;
+            let mut fields = Streamed::object(value(policy));
+            let lists = [
+                (
+                    "jobs",
+                    Streamed::long(move || rows(run.jobs_tables(what).into_iter().flatten())),
+                ),
+                (
+                    "tasks",
+                    Streamed::long(move || run.tasks(what).map(|task| value(&task))),
+                ),
+                (
+                    "series",
+                    Streamed::long(move || rows(run.over_time.tables())),
+                ),
+            ];
+            fields.extend(lists.map(|(key, list)| (key.to_owned(), list)));
+            policies.push(Streamed::Object(fields));
+        }
+        let mut fields = Streamed::object(value(&Versioned::new(answer)));
+        fields.insert("policies".to_owned(), Streamed::List(policies));
+        Ok(Streamed::Object(fields))
+    }
+
+    /// The answer, without the rows of jobs, of tasks and over time.
+    fn without_lists(what: Simulated<'_>, runs: &[PolicyRun], written: &[String]) -> Self {
         let servers = (!what.servers.is_empty()).then(|| Servers {
             words: what.servers.to_vec(),
             count: what.fleet.machines().len(),
@@ -125,17 +175,30 @@ impl Simulate {
         });
         // If the first policy finished no job, the quotient below is NaN, which `finite` turns into null.
         let first = runs.first().map_or(f64::NAN, PolicyRun::jobs_per_hour);
-        let policies = runs.iter().map(|run| run.answer(what, first));
-        Ok(Self {
+        let policies = runs.iter().map(|run| run.without_lists(what, first));
+        Self {
             machine: what.machine.to_owned(),
             servers,
             workload: what.workload.into(),
             scheduler: what.scheduler.to_owned(),
             execution: what.execution.to_owned(),
-            policies: policies.collect::<Result<_, _>>()?,
+            policies: policies.collect(),
             written: written.to_vec(),
-        })
+        }
     }
+}
+
+/// A part of an answer as JSON. All have keys that are texts, so it never fails.
+fn value(part: &impl Serialize) -> Value {
+    serde_json::to_value(part).unwrap_or_default()
+}
+
+/// The rows of tables, one after another.
+fn rows<'a>(tables: impl Iterator<Item = Table> + 'a) -> impl Iterator<Item = Value> + 'a {
+    tables.flat_map(|table| match table.to_json() {
+        Value::Array(rows) => rows,
+        _ => Vec::new(),
+    })
 }
 
 impl From<&Workload> for Jobs {
@@ -166,23 +229,23 @@ impl PolicyRun {
         self.summary.number("jobs_per_hour").unwrap_or(f64::NAN)
     }
 
-    /// The answer, with throughput relative to `first` jobs per hour.
-    fn answer(&self, what: Simulated<'_>, first: f64) -> Result<SimulatedPolicy, mapa_sim::Error> {
+    /// The answer, with throughput relative to `first` jobs per hour, without the rows of jobs, of tasks and over time.
+    fn without_lists(&self, what: Simulated<'_>, first: f64) -> SimulatedPolicy {
         let number = |index: &usize| what.workload.jobs.get(*index).map(|job| job.job.id.0);
-        Ok(SimulatedPolicy {
+        SimulatedPolicy {
             policy: self.policy.clone(),
             summary: record(&self.summary.table(), 0),
             relative_throughput: finite(self.jobs_per_hour() / first),
             mean_fragmentation: self.over_time.mean_fragmentation(),
             max_fragmentation: self.over_time.max_fragmentation(),
             groups: records(&self.summary.groups_table()),
-            jobs: records(&self.jobs_table(what)?),
-            tasks: self.tasks(what),
-            series: records(&self.over_time.table()),
+            jobs: Vec::new(),
+            tasks: Vec::new(),
+            series: Vec::new(),
             search_limit_reached: self.cut,
             remarks: self.remarks(what),
             rejections: self.outcome.rejected.iter().map(Rejection::from).collect(),
             never_ended: self.outcome.waiting.iter().map(number).collect(),
-        })
+        }
     }
 }

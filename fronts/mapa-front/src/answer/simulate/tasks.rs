@@ -1,7 +1,8 @@
 //! A row for each task of the jobs that finished.
 
 use mapa_core::Demand;
-use mapa_sched::{Fleet, Residency, Time};
+use mapa_sched::{Fleet, JobId, Residency, Time};
+use mapa_sim::{Ask, TaskRun};
 use serde::Serialize;
 
 use super::run::{PolicyRun, Simulated};
@@ -67,35 +68,37 @@ impl TaskStay {
 }
 
 impl PolicyRun {
-    /// The tasks of the jobs that finished: by the job's place in the workload, then by number.
-    pub fn tasks(&self, what: Simulated<'_>) -> Vec<SimulatedTask> {
-        let mut tasks = Vec::new();
-        for run in &self.outcome.runs {
-            let Some(submission) = what.workload.jobs.get(run.index) else {
-                continue;
-            };
+    /// The tasks of the jobs that finished: by the job's place in the workload, then by number. Each is made when it is
+    /// asked for.
+    pub fn tasks<'a>(&'a self, what: Simulated<'a>) -> impl Iterator<Item = SimulatedTask> + 'a {
+        self.outcome.runs.iter().flat_map(move |run| {
+            let submission = what.workload.jobs.get(run.index).into_iter();
             // Both are in the order of numbers.
-            for (ask, ran) in submission.asks().zip(&run.tasks) {
-                let demands = ask.request.pattern.demands();
-                // A request is for all its ranks.
-                let sum = |of: fn(&Demand) -> u64| demands.iter().map(of).sum();
-                tasks.push(SimulatedTask {
-                    job: run.job.0,
-                    task: ran.task.0,
-                    grows: ask.grows.map(|task| task.0),
-                    begun_s: seconds(ran.begun),
-                    // A task ends with its last stay.
-                    ended_s: ran.stays.last().map(|stay| seconds(stay.until)),
-                    bytes: sum(|demand| demand.memory_bytes),
-                    warps: sum(|demand| u64::from(demand.warps)),
-                    stays: ran
-                        .stays
-                        .iter()
-                        .map(|stay| TaskStay::new(stay, what.fleet))
-                        .collect(),
-                });
-            }
+            let asked = submission.flat_map(|submission| submission.asks().zip(&run.tasks));
+            asked.map(move |(ask, ran)| SimulatedTask::new(run.job, ask, ran, what.fleet))
+        })
+    }
+}
+
+impl SimulatedTask {
+    fn new(job: JobId, ask: Ask<'_>, ran: &TaskRun, fleet: &Fleet) -> Self {
+        let demands = ask.request.pattern.demands();
+        // A request is for all its ranks.
+        let sum = |of: fn(&Demand) -> u64| demands.iter().map(of).sum();
+        Self {
+            job: job.0,
+            task: ran.task.0,
+            grows: ask.grows.map(|task| task.0),
+            begun_s: seconds(ran.begun),
+            // A task ends with its last stay.
+            ended_s: ran.stays.last().map(|stay| seconds(stay.until)),
+            bytes: sum(|demand| demand.memory_bytes),
+            warps: sum(|demand| u64::from(demand.warps)),
+            stays: ran
+                .stays
+                .iter()
+                .map(|stay| TaskStay::new(stay, fleet))
+                .collect(),
         }
-        tasks
     }
 }

@@ -52,6 +52,12 @@ impl FinishedCell {
         self.rows.is_some()
     }
 
+    /// The same cell without the rows of its jobs, of which there may be very many.
+    #[must_use]
+    pub fn without_jobs(self) -> Self {
+        Self { rows: None, ..self }
+    }
+
     /// The number of a measure, by the name of its column in tables of results. None if the cell failed, or the
     /// measure has no value.
     #[must_use]

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub use cell::FinishedCell;
 pub use plan::{SweepPlan, SweepPoint};
 pub use request::SweepRequest;
-pub use results::{SweepGroup, SweepTables};
+pub use results::{SweepGroup, SweepRows, SweepTables};
 pub use workload::SweepJobs;
 
 use crate::error::Error;

@@ -27,34 +27,69 @@ impl SweepTables {
     /// # Complexity
     /// O(r c) for r rows and c columns, and O(n c²) for the names of the columns of n cells.
     pub fn new(cells: &[(SweepPoint<'_>, FinishedCell)], rows: bool) -> Result<Self, Error> {
-        let none = ValueColumns::new();
+        let mut columns = ValueColumns::new();
+        for (_, cell) in cells {
+            learn(&mut columns, &cell.summary);
+        }
         let jobs = rows.then(|| {
-            table(
-                cells,
-                |cell| {
-                    let columns = cell.rows.as_ref().unwrap_or(&none);
-                    (
-                        columns.first().map_or(0, |(_, values)| values.len()),
-                        columns,
-                    )
-                },
-                false,
-            )
+            let mut rows = SweepRows::default();
+            cells.iter().for_each(|(_, cell)| rows.learn(cell));
+            rows.table(cells)
         });
         Ok(Self {
-            cells: table(cells, |cell| (1, &cell.summary), true)?,
+            cells: table(cells, &columns, |cell| (1, &cell.summary), true)?,
             jobs: jobs.transpose()?,
         })
+    }
+}
+
+/// The rows of the jobs of a sweep, for those that keep cells elsewhere: it holds the names of the columns alone, which
+/// depend on all cells, and makes the rows of some cells at a time.
+#[derive(Clone, Default)]
+pub struct SweepRows {
+    /// The columns of all cells, without rows, in the order of first appearance.
+    columns: ValueColumns,
+}
+
+impl SweepRows {
+    /// Notes the columns of a cell's jobs. Cells come in their order.
+    pub fn learn(&mut self, cell: &FinishedCell) {
+        cell.rows
+            .iter()
+            .for_each(|rows| learn(&mut self.columns, rows));
+    }
+
+    /// The rows of the jobs of these cells, each with the words of its cell. Where a cell lacks a column that others have,
+    /// it is empty.
+    ///
+    /// # Errors
+    /// If a cell of another version has columns of unequal lengths.
+    ///
+    /// # Complexity
+    /// O(r c) for r rows and c columns.
+    pub fn table(&self, cells: &[(SweepPoint<'_>, FinishedCell)]) -> Result<Table, Error> {
+        static NONE: ValueColumns = ValueColumns::new();
+        let rows = |cell: &FinishedCell| -> usize {
+            let columns = cell.rows.as_ref().and_then(|columns| columns.first());
+            columns.map_or(0, |(_, values)| values.len())
+        };
+        table(
+            cells,
+            &self.columns,
+            |cell| (rows(cell), cell.rows.as_ref().unwrap_or(&NONE)),
+            false,
+        )
     }
 }
 
 /// The number of rows of a cell, and their columns.
 type CellRows<'a> = (usize, &'a ValueColumns);
 
-/// The parts of all cells below one another, each row with the words of its cell, and with
+/// The parts of all cells below one another in these columns, each row with the words of its cell, and with
 /// `errors` the cell's error.
 fn table<'a>(
     cells: &'a [(SweepPoint<'_>, FinishedCell)],
+    known: &ValueColumns,
     of: impl Fn(&'a FinishedCell) -> CellRows<'a>,
     errors: bool,
 ) -> Result<Table, Error> {
@@ -93,7 +128,7 @@ fn table<'a>(
     // Rows of jobs have columns of the same names, such as `machine`, the server's number in the
     // fleet.
     let taken: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-    for (mut name, column) in stack(&parts) {
+    for (mut name, column) in stack(known, &parts) {
         if taken.contains(&name) {
             name.insert_str(0, "job_");
         }
@@ -112,23 +147,25 @@ fn table<'a>(
     Table::new(columns).map_err(Error::malformed)
 }
 
-/// The columns of all parts by name, in the order of first appearance. Where a part lacks a column,
-/// the cells are empty.
-fn stack(parts: &[CellRows<'_>]) -> Vec<(String, Column)> {
-    let mut names: Vec<(&str, &ColumnValues)> = Vec::new();
-    for (name, values) in parts.iter().flat_map(|(_, columns)| columns.iter()) {
-        if names.iter().all(|(known, _)| known != name) {
-            names.push((name, values));
+/// Adds the columns that are not known yet, without rows.
+fn learn(known: &mut ValueColumns, columns: &ValueColumns) {
+    for (name, values) in columns {
+        if known.iter().all(|(candidate, _)| candidate != name) {
+            known.push((name.clone(), values.none(0)));
         }
     }
+}
+
+/// These columns of all parts. Where a part lacks a column, the cells are empty.
+fn stack(known: &ValueColumns, parts: &[CellRows<'_>]) -> Vec<(String, Column)> {
     let mut stacked = Vec::new();
-    for (name, kind) in names {
+    for (name, kind) in known {
         let mut all = kind.none(0);
         for (rows, columns) in parts {
             let column = columns.iter().find(|(candidate, _)| candidate == name);
             all.extend(column.map(|(_, values)| values), *rows);
         }
-        stacked.push((name.to_owned(), all.into()));
+        stacked.push((name.clone(), all.into()));
     }
     stacked
 }
