@@ -14,6 +14,7 @@ mod index;
 mod orders;
 mod own;
 mod slow_easy;
+mod slow_list;
 mod snapshot;
 mod spread;
 mod turn;

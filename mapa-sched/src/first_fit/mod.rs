@@ -13,9 +13,11 @@
 
 mod links;
 mod list_order;
+mod listed;
+mod overtaken;
 mod sets;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::time::Duration;
@@ -26,7 +28,8 @@ pub use links::LinkModel;
 pub use list_order::ListOrder;
 
 use self::links::{LinkSlowdowns, RequestClass, is_sensitive};
-use self::list_order::ListRank;
+use self::listed::{FirstOfClasses, ListKey, ListedClass, Ranking};
+use self::overtaken::{OvertakenJobs, exact, seconds};
 use crate::estimate::{length, length_at};
 use crate::event::Event;
 use crate::fleet::{Fleet, FleetState};
@@ -72,12 +75,16 @@ use crate::turn::Turn;
 /// several machines are placed by the policy alone, without a threshold.
 ///
 /// # Complexity
-/// An instant costs O(n log n) for n jobs that wait, and one look-up or one decision for each kind
-/// of job after each start. On one machine of up to sixteen whole devices, sets for rings without
+/// An instant costs one look-up or one decision for each kind of job after each start. On one machine of up to sixteen
+/// whole devices, sets for rings without
 /// constraints are looked up, at most C(f, k) of f free devices, and only jobs that start cost a
 /// decision. Elsewhere (larger machines, fleets, MIG, other patterns), and with
 /// [`placed_by`](Self::placed_by), every answer is a policy's decision. Answers hold until the
 /// fleet changes.
+///
+/// To find the next job of a kind costs O(log n) for n that wait, as long as none has aged; where some have, up to the
+/// number of different ideal times among those whose order may have changed. A start costs O(log n), and for each job that
+/// may be overdue by it the number of starts since that job was last looked at.
 ///
 /// # Examples
 /// ```
@@ -106,45 +113,37 @@ pub struct FirstFit {
     /// The ideal seconds of all jobs whose run time is known, and their number.
     ideals: (f64, f64),
     arrived: Vec<Job>,
-    /// Next one first.
-    waiting: Vec<ListedJob>,
-    /// The jobs that wait or have just arrived. Most jobs that end do not, and are not looked for.
-    there: HashSet<JobId, BuildHasherDefault<DefaultHasher>>,
+    /// By serial number: how many jobs arrived before.
+    waiting: BTreeMap<u64, ListedJob>,
+    /// The sum of the areas of the jobs that wait, see [`overtaken::exact`].
+    backlog: i128,
+    overtaken: OvertakenJobs,
+    /// The jobs that wait or have just arrived, with their serial numbers. Most jobs that end do not, and are not looked
+    /// for.
+    there: HashMap<JobId, u64, BuildHasherDefault<DefaultHasher>>,
     serial: u64,
     classes: Vec<RequestClass>,
+    /// The jobs of each class.
+    lists: Vec<ListedClass>,
     state: Option<FleetState>,
-    /// Whether any job is overdue.
-    any_overdue: bool,
+    /// By what the list was in order at the last turn.
+    ranking: Ranking,
 }
 
 /// A job that waits. Times are seconds, areas device-seconds.
 #[derive(Debug)]
 struct ListedJob {
-    /// Apart, as waiters move within the list.
-    job: Box<Job>,
-    /// How many devices it needs, and when it arrived: at hand, since every turn sorts by them.
+    job: Job,
+    /// How many devices it needs.
     devices: usize,
-    arrived: Time,
-    /// How many jobs arrived before it.
-    serial: u64,
     class: usize,
     /// Its run time on the best set of the idle fleet.
     ideal: f64,
-    rank: ListRank,
-    /// The area of later arrivals that started before it, and how much of it makes it overdue.
-    overtaken: f64,
-    limit: f64,
-    /// Whether the idle fleet may have a place for it.
-    hopeful: bool,
 }
 
 impl ListedJob {
     fn area(&self) -> f64 {
         self.devices as f64 * self.ideal
-    }
-
-    fn is_overdue(&self) -> bool {
-        self.hopeful && self.overtaken > self.limit
     }
 }
 
@@ -180,12 +179,22 @@ impl FirstFit {
             ideals: (0.0, 0.0),
             arrived: Vec::new(),
             devices: None,
-            waiting: Vec::new(),
-            there: HashSet::default(),
+            waiting: BTreeMap::new(),
+            backlog: 0,
+            overtaken: OvertakenJobs::default(),
+            there: HashMap::default(),
             serial: 0,
             classes: Vec::new(),
+            lists: Vec::new(),
             state: None,
-            any_overdue: false,
+            ranking: Ranking {
+                order,
+                ageing: Ageing {
+                    patience: f64::INFINITY,
+                    pace: 1.0,
+                },
+                now: Time::ZERO,
+            },
         }
     }
 
@@ -252,15 +261,31 @@ impl FirstFit {
         }
     }
 
-    /// The jobs that wait, next one first.
+    /// The jobs that wait, next one first: in the order of the last turn, then those that have arrived since. O(n log n) for
+    /// n jobs.
     pub fn waiting(&self) -> impl Iterator<Item = &Job> {
-        let waiting = self.waiting.iter().map(|waiter| &*waiter.job);
+        let key = |(&serial, waiter): (&u64, &ListedJob)| ListKey {
+            rank: self
+                .ranking
+                .rank(waiter.devices, waiter.ideal, waiter.job.arrived),
+            serial,
+        };
+        let keyed = self.waiting.iter().map(|entry| (key(entry), &entry.1.job));
+        let mut waiting: Vec<(ListKey, &Job)> = keyed.collect();
+        waiting.sort_by(|a, b| a.0.compare(&b.0));
+        let waiting = waiting.into_iter().map(|(_, job)| job);
         waiting.chain(&self.arrived)
+    }
+
+    /// Whether a job waits. O(1).
+    #[must_use]
+    pub fn is_waiting(&self, job: JobId) -> bool {
+        self.there.contains_key(&job)
     }
 
     /// Takes up the jobs that have arrived since the last turn.
     fn admit(&mut self, devices: f64) {
-        let before = self.waiting.len();
+        let first = self.serial;
         for job in std::mem::take(&mut self.arrived) {
             let class = self.class_of(&job);
             // Ideal times may cost a decision on each kind of machine, so an order and a limit that
@@ -277,27 +302,26 @@ impl FirstFit {
                 self.ideals.0 += ideal;
                 self.ideals.1 += 1.0;
             }
-            self.waiting.push(ListedJob {
-                devices: job.request.pattern.len(),
-                arrived: job.arrived,
-                ideal,
-                job: Box::new(job),
-                serial: self.serial,
-                class,
-                rank: ListRank::default(),
-                overtaken: 0.0,
-                limit: f64::INFINITY,
-                hopeful: true,
-            });
+            let (serial, devices) = (self.serial, job.request.pattern.len());
             self.serial += 1;
+            self.lists[class].insert(self.order, (devices, ideal), (job.arrived, serial));
+            self.there.insert(job.id, serial);
+            let waiter = ListedJob {
+                job,
+                devices,
+                class,
+                ideal,
+            };
+            self.backlog += exact(waiter.area());
+            self.waiting.insert(serial, waiter);
         }
         // All of one instant see one backlog, so that none of a batch is overdue for the others.
-        let backlog: f64 = self.waiting.iter().map(ListedJob::area).sum();
         let overtaking = self
             .overtaking
             .unwrap_or(Self::OVERTAKING * self.mean_ideal());
-        for waiter in &mut self.waiting[before..] {
-            waiter.limit = (overtaking * devices).max(2.0 * backlog);
+        let limit = (overtaking * devices).max(2.0 * seconds(self.backlog));
+        for serial in first..self.serial {
+            self.overtaken.insert(serial, limit);
         }
     }
 
@@ -317,13 +341,18 @@ impl FirstFit {
         self.arrived.clear();
         self.waiting.clear();
         self.there.clear();
-        self.any_overdue = false;
+        self.backlog = 0;
+        self.overtaken.clear();
         self.classes.iter_mut().for_each(|class| class.jobs = 0);
+        self.lists.iter_mut().for_each(ListedClass::clear);
     }
 
     /// Whether the idle fleet has a place for a job that waits.
-    fn has_place(&self, at: usize, turn: &Turn<'_>) -> bool {
-        let request = &self.waiting[at].job.request;
+    fn has_place(&self, serial: u64, turn: &Turn<'_>) -> bool {
+        let Some(waiter) = self.waiting.get(&serial) else {
+            return false;
+        };
+        let request = &waiter.job.request;
         let policy = self.policy.as_deref().unwrap_or(self.links.fastest());
         // A job that is spread over several machines needs room on none of them alone.
         turn.fleet().network_gbps().is_some()
@@ -345,6 +374,7 @@ impl FirstFit {
                 }
                 None => {
                     self.classes.push(RequestClass::of(job));
+                    self.lists.push(ListedClass::default());
                     self.classes.len() - 1
                 }
             }
@@ -353,10 +383,10 @@ impl FirstFit {
         class
     }
 
-    /// Brings the list into order.
-    fn sort(&mut self, now: Time, devices: f64) {
+    /// By what the list is in order in this turn.
+    fn rank_by(&self, now: Time, devices: f64) -> Ranking {
         // Ageing is slower than the queue, or everybody would be old in a long one.
-        let drain = self.waiting.iter().map(ListedJob::area).sum::<f64>() / devices.max(1.0);
+        let drain = seconds(self.backlog) / devices.max(1.0);
         let mean = self.mean_ideal();
         let own = self.ageing.unwrap_or(Ageing {
             patience: Self::PATIENCE * mean,
@@ -366,20 +396,30 @@ impl FirstFit {
             patience: own.patience.max(drain),
             ..own
         };
-        for waiter in &mut self.waiting {
-            let weight = ageing.weight(now.since(waiter.arrived).as_secs_f64());
-            waiter.rank = self.order.rank(waiter.devices, waiter.ideal, weight);
+        Ranking {
+            order: self.order,
+            ageing,
+            now,
         }
-        self.waiting
-            .sort_by(|a, b| a.rank.compare(&b.rank).then(a.serial.cmp(&b.serial)));
+    }
+
+    /// The next job behind a place whose class was not refused on the present state.
+    fn next(&self, behind: Option<&ListKey>, firsts: &mut FirstOfClasses) -> Option<ListKey> {
+        let is_there = |serial| self.waiting.contains_key(&serial);
+        let open = self.classes.iter().zip(&self.lists).enumerate();
+        let open = open.filter(|(_, (class, _))| class.jobs > 0 && !class.refused);
+        let firsts = open
+            .filter_map(|(at, (_, list))| firsts.get((at, list), &self.ranking, behind, is_there));
+        firsts.min_by(ListKey::compare)
     }
 
     /// Starts a job, rejects it, or lets it wait. An overdue one takes any set.
-    fn try_one(&mut self, at: usize, overdue: bool, turn: &mut Turn<'_>) -> StartOutcome {
-        let waiter = &self.waiting[at];
+    fn try_one(&mut self, serial: u64, overdue: bool, turn: &mut Turn<'_>) -> StartOutcome {
+        let Some(waiter) = self.waiting.get(&serial) else {
+            return StartOutcome::Waits;
+        };
         let class = &mut self.classes[waiter.class];
-        // A refusal without a threshold is one with it, too, but not the other way round. This comes
-        // first, as it does not look at the job: most of those that wait are refused here.
+        // A refusal without a threshold is one with it, too, but not the other way round.
         if class.refused && !overdue {
             return StartOutcome::Waits;
         }
@@ -441,18 +481,17 @@ impl FirstFit {
 
     /// Removes a job that does not wait any more. One that started has overtaken all that arrived
     /// before it.
-    fn leave(&mut self, at: usize, started: Option<f64>) {
-        let left = self.waiting.remove(at);
+    fn leave(&mut self, serial: u64, started: Option<f64>) {
+        let Some(left) = self.waiting.remove(&serial) else {
+            return;
+        };
         self.there.remove(&left.job.id);
         self.classes[left.class].jobs -= 1;
+        self.lists[left.class].remove(self.order, left.ideal, (left.job.arrived, serial));
+        self.backlog -= exact(left.area());
+        self.overtaken.remove(serial);
         if let Some(area) = started {
-            // Only jobs that arrived earlier were overtaken. The list is in another order than that
-            // of arrival.
-            let earlier = |waiter: &&mut ListedJob| waiter.serial < left.serial;
-            for waiter in self.waiting.iter_mut().filter(earlier) {
-                waiter.overtaken += area;
-                self.any_overdue |= waiter.is_overdue();
-            }
+            self.overtaken.start(serial, area);
         }
     }
 
@@ -467,27 +506,14 @@ impl FirstFit {
         }
     }
 
-    /// The first overdue job. O(1) if there is none.
-    fn overdue(&mut self) -> Option<usize> {
-        if !self.any_overdue {
-            return None;
-        }
-        let overdue = self.waiting.iter().enumerate();
-        let overdue = overdue.filter(|(_, waiter)| waiter.is_overdue());
-        let first = overdue.min_by_key(|(_, waiter)| waiter.serial);
-        self.any_overdue = first.is_some();
-        first.map(|(at, _)| at)
-    }
-
-    /// Starts overdue jobs. Returns whether others may start, those from `next` on, which moves
-    /// with the list.
-    fn serve_overdue(&mut self, next: &mut usize, turn: &mut Turn<'_>) -> bool {
-        while let Some(at) = self.overdue() {
-            let started = match self.try_one(at, true, turn) {
+    /// Starts overdue jobs. Returns whether others may start.
+    fn serve_overdue(&mut self, turn: &mut Turn<'_>) -> bool {
+        while let Some(serial) = self.overtaken.first_overdue() {
+            let started = match self.try_one(serial, true, turn) {
                 StartOutcome::Started(area) => Some(area),
                 StartOutcome::Rejected => None,
                 StartOutcome::Waits
-                    if turn.fleet().tenants().next().is_some() && self.has_place(at, turn) =>
+                    if turn.fleet().tenants().next().is_some() && self.has_place(serial, turn) =>
                 {
                     // A job runs, and its end may make the room. Until the first overdue job has
                     // started, no other job may.
@@ -496,14 +522,11 @@ impl FirstFit {
                 StartOutcome::Waits => {
                     // The policy refuses it for a reason of its own, and nothing that ends changes
                     // that.
-                    self.waiting[at].hopeful = false;
+                    self.overtaken.give_up(serial);
                     continue;
                 }
             };
-            self.leave(at, started);
-            // A job before the position has left, so the job at the position has moved forward by
-            // one.
-            *next -= usize::from(at < *next);
+            self.leave(serial, started);
             self.refresh(turn.fleet());
         }
         true
@@ -586,17 +609,19 @@ impl Scheduler for FirstFit {
     fn on_event(&mut self, _now: Time, event: Event) {
         match event {
             Event::Arrived(job) => {
-                self.there.insert(job.id);
+                // It has no serial number before its first turn.
+                self.there.insert(job.id, u64::MAX);
                 self.arrived.push(job);
             }
             event => {
-                let Some(job) = event.leaves().filter(|job| self.there.remove(job)) else {
+                let left = event.leaves();
+                let Some((job, serial)) =
+                    left.and_then(|job| Some((job, self.there.remove(&job)?)))
+                else {
                     return;
                 };
                 self.arrived.retain(|arrived| arrived.id != job);
-                if let Some(at) = self.waiting.iter().position(|waiter| waiter.job.id == job) {
-                    self.leave(at, None);
-                }
+                self.leave(serial, None);
             }
         }
     }
@@ -612,16 +637,19 @@ impl Scheduler for FirstFit {
             wholes.sum::<usize>() as f64
         });
         self.admit(devices);
-        self.sort(now, devices);
+        self.ranking = self.rank_by(now, devices);
         self.refresh(turn.fleet());
-        let mut at = 0;
+        let (mut firsts, mut behind) = (FirstOfClasses::default(), None);
         // Before every job, as each start may have made another one overdue.
-        while self.serve_overdue(&mut at, turn) && at < self.waiting.len() {
-            match self.try_one(at, false, turn) {
-                StartOutcome::Started(area) => self.leave(at, Some(area)),
-                StartOutcome::Rejected => self.leave(at, None),
-                StartOutcome::Waits => at += 1,
+        while self.serve_overdue(turn)
+            && let Some(next) = self.next(behind.as_ref(), &mut firsts)
+        {
+            match self.try_one(next.serial, false, turn) {
+                StartOutcome::Started(area) => self.leave(next.serial, Some(area)),
+                StartOutcome::Rejected => self.leave(next.serial, None),
+                StartOutcome::Waits => {}
             }
+            behind = Some(next);
             self.refresh(turn.fleet());
         }
     }

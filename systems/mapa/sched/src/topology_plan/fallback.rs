@@ -1,16 +1,14 @@
 //! Where a list schedules instead of the plan.
 
-use std::collections::BTreeSet;
-
 use mapa_core::{DeviceSet, MachineId};
 
 use super::goal::Trust;
 use super::{PlannedJob, TopologyPlan};
 use mapa_sched::Event;
 use mapa_sched::Scheduler;
+use mapa_sched::Tenant;
 use mapa_sched::Turn;
 use mapa_sched::length;
-use mapa_sched::{JobId, Tenant};
 use mapa_sched::{Time, seconds};
 
 impl TopologyPlan {
@@ -36,9 +34,8 @@ impl TopologyPlan {
             }
         }
         self.fallback.act(now, turn);
-        let waits: BTreeSet<JobId> = self.fallback.waiting().map(|job| job.id).collect();
         let all = self.held.values().chain(self.others.values());
-        let left = all.filter(|held| !waits.contains(&held.job.id));
+        let left = all.filter(|held| !self.fallback.is_waiting(held.job.id));
         let left: Vec<PlannedJob> = left.cloned().collect();
         for held in left {
             self.leaves(&held, seconds(now), turn);
