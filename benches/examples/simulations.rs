@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release -p mapa-benches --example simulations
 //! cargo run --release -p mapa-benches --example simulations backfill    # schedulers whose name has this word
+//! cargo run --release -p mapa-benches --example simulations million     # a million jobs, and the memory of the process
 //! ```
 //!
 //! Jobs are the paper's mix, placed by `auto`; run times follow the links. On 1,250 servers of eight GPUs they come at
@@ -45,12 +46,38 @@ fn simulated(scheduler: &NamedScheduler, servers: usize, jobs: usize, arrivals: 
     took
 }
 
+/// The most memory that this process had at once, GB, where the system tells.
+fn peak_gb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kb: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kb * 1024.0 / 1e9)
+}
+
+/// A million jobs, nearly none of which waits. Most memory is that of the jobs and of what became of each.
+fn million(arrivals: Arrivals) {
+    let fifo = SCHEDULERS.iter().find(|row| row.name == "fifo");
+    let took = simulated(fifo.expect("it is in the list"), 1250, 1_000_000, arrivals);
+    println!(
+        "fifo, 1,250 servers, load 0.5, a million jobs: {:.0} jobs/s",
+        1e6 / took
+    );
+    if let Some(peak) = peak_gb() {
+        println!("{peak:.2} GB at most");
+    }
+}
+
 fn main() {
     let only = std::env::args().nth(1).unwrap_or_default();
     let load = |load| Arrivals::Load {
         load,
         devices: 10_000,
     };
+    if only == "million" {
+        return million(load(0.5));
+    }
     let rows = [
         ("1,250 servers, load 0.5", 1250, 20_000, load(0.5)),
         ("1,250 servers, load 1.2", 1250, 20_000, load(1.2)),

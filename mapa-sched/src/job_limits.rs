@@ -41,6 +41,12 @@ impl JobLimitTable {
         self.0.get(&job).copied().unwrap_or_default()
     }
 
+    /// Whether no job has a limit.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Sets or lifts one limit on a job. The others stay.
     pub fn set(&mut self, job: JobId, guard: JobLimit) {
         let limits = self.0.entry(job).or_default();

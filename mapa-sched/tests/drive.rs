@@ -262,6 +262,11 @@ proptest! {
             let now = Time(now);
             while let Some((at, event)) = timeline.take(now) {
                 let (time, .., same) = expected.remove(0);
+                // Arrivals are of kind 2.
+                for at in 0..5 {
+                    let next = expected.first().is_some_and(|row| (row.0, row.1) < (Time(at), 2));
+                    prop_assert_eq!(timeline.is_before_arrival(Time(at)), next);
+                }
                 prop_assert_eq!((at, event), (time, same));
             }
             prop_assert_eq!(timeline.next(), expected.first().map(|row| row.0));

@@ -125,42 +125,98 @@ impl Outcome {
         scheduler: &str,
         execution: &str,
     ) -> Self {
-        let jobs = workload.jobs.iter().enumerate();
-        let places: HashMap<JobId, usize> = jobs
-            .map(|(index, submission)| (submission.job.id, index))
-            .collect();
-        let mut outcome = Self {
-            scheduler: scheduler.to_owned(),
-            execution: execution.to_owned(),
-            end,
-            events: record.events(),
-            instants: record.instants(),
-            ..Self::default()
+        let mut growing = GrowingOutcome::new(workload);
+        growing.take_left(&mut record);
+        growing.finish(&record, end, scheduler, execution)
+    }
+}
+
+/// An outcome that is made while its run goes on, so that the record need not keep what has left.
+pub(crate) struct GrowingOutcome<'a> {
+    places: Places<'a>,
+    outcome: Outcome,
+}
+
+impl<'a> GrowingOutcome<'a> {
+    pub(crate) fn new(workload: &'a Workload) -> Self {
+        let outcome = Outcome {
+            // Room for all at once: a list that grows by doubling is there twice when it moves.
+            runs: Vec::with_capacity(workload.jobs.len()),
+            ..Outcome::default()
         };
+        Self {
+            places: Places::of(workload),
+            outcome,
+        }
+    }
+
+    /// Takes the jobs that have left out of the record.
+    pub(crate) fn take_left(&mut self, record: &mut Record) {
         for DepartedJob { life, at, how } in record.take_left() {
-            let Some(&index) = places.get(&life.job) else {
+            let Some(index) = self.places.find(life.job) else {
                 continue;
             };
             match how {
-                JobEnd::Finished => outcome.runs.push(run(index, life, at)),
-                JobEnd::Rejected(why) => outcome.rejected.push(Rejected {
+                JobEnd::Finished => self.outcome.runs.push(run(index, life, at)),
+                JobEnd::Rejected(why) => self.outcome.rejected.push(Rejected {
                     index,
                     job: life.job,
                     at,
                     why,
                 }),
-                JobEnd::Failed | JobEnd::Cancelled => outcome.failed.push(index),
+                JobEnd::Failed | JobEnd::Cancelled => self.outcome.failed.push(index),
             }
         }
+    }
+
+    /// The outcome at the end, when all that has left was taken.
+    pub(crate) fn finish(
+        self,
+        record: &Record,
+        end: Time,
+        scheduler: &str,
+        execution: &str,
+    ) -> Outcome {
+        let Self {
+            places,
+            mut outcome,
+        } = self;
+        outcome.scheduler = scheduler.to_owned();
+        outcome.execution = execution.to_owned();
+        outcome.end = end;
+        (outcome.events, outcome.instants) = (record.events(), record.instants());
         let waiting = record.present();
-        outcome.waiting = waiting
-            .filter_map(|life| places.get(&life.job).copied())
-            .collect();
+        outcome.waiting = waiting.filter_map(|life| places.find(life.job)).collect();
         outcome.runs.sort_unstable_by_key(|run| run.index);
         outcome.rejected.sort_by_key(|rejected| rejected.index);
         outcome.waiting.sort_unstable();
         outcome.failed.sort_unstable();
         outcome
+    }
+}
+
+/// The places of jobs in a workload.
+struct Places<'a> {
+    workload: &'a Workload,
+    /// The places of jobs whose number is not that of their place, as it mostly is.
+    others: HashMap<JobId, usize>,
+}
+
+impl<'a> Places<'a> {
+    fn of(workload: &'a Workload) -> Self {
+        let jobs = workload.jobs.iter().enumerate();
+        let jobs = jobs.map(|(place, submission)| (submission.job.id, place));
+        let others = jobs.filter(|&(job, place)| job.0 != place as u64).collect();
+        Self { workload, others }
+    }
+
+    fn find(&self, job: JobId) -> Option<usize> {
+        if let Some(&place) = self.others.get(&job) {
+            return Some(place);
+        }
+        let place = usize::try_from(job.0).ok()?;
+        let there = self.workload.jobs.get(place)?;
+        (there.job.id == job).then_some(place)
     }
 }
 

@@ -162,6 +162,38 @@ fn run(
 }
 
 proptest! {
+    #![proptest_config(mapa_core::testing::cases(30))]
+
+    #[test]
+    fn jobs_may_have_any_numbers_and_many_of_them_leave(workload in workloads(), devices in 2usize..6, times in 1u64..3) {
+        // Numbers that are those of other places, or of none. So often that the record is emptied on the way.
+        let many = workload.jobs.len() as u64 * if times == 1 { 1 } else { 100 };
+        let jobs = workload.jobs.iter().cycle().take(many as usize).cloned();
+        let numbered = |number: fn(u64, u64) -> u64| {
+            let mut jobs: Vec<Submission> = jobs.clone().collect();
+            for (place, submission) in (0..).zip(&mut jobs) {
+                submission.job.id = JobId(number(place, many));
+            }
+            Workload::new("numbered", jobs)
+        };
+        let fleet = Fleet::new([machine(devices)]);
+        let outcomes = [|place, _| place, |place, many| many - 1 - place, |place, many| many / 2 + place].map(|number| {
+            let workload = numbered(number);
+            let outcome = run(&workload, &fleet, &mut Fifo::new(lowest_id()), &Fixed);
+            for (index, job) in outcome.runs.iter().map(|run| (run.index, run.job)).chain(
+                outcome.rejected.iter().map(|rejected| (rejected.index, rejected.job)),
+            ) {
+                assert_eq!(workload.jobs[index].job.id, job);
+            }
+            let times = outcome.runs.iter().map(|run| (run.index, run.arrived, run.started(), run.ended()));
+            (times.collect::<Vec<_>>(), outcome.rejected.len(), outcome.end)
+        });
+        prop_assert_eq!(outcomes[0].0.len() + outcomes[0].1, many as usize);
+        prop_assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]));
+    }
+}
+
+proptest! {
     #![proptest_config(mapa_core::testing::cases(1500))]
 
     #[test]

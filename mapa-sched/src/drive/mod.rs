@@ -17,6 +17,9 @@ pub use record::{
 };
 pub use timeline::{EventKey, Timeline};
 
+/// For how many events of one instant room is kept for the next.
+const KEPT_EVENTS: usize = 1024;
+
 /// The state of a run, as its driver may read it.
 #[derive(Clone, Copy, Debug)]
 pub struct DriverView<'a> {
@@ -192,6 +195,10 @@ impl SchedulerRun {
             events,
             &mut self.orders,
         );
+        // After an instant at which all jobs of a workload have arrived, the room is not needed again.
+        if self.events.capacity() > KEPT_EVENTS {
+            self.events = Vec::new();
+        }
         for order in self.orders.drain(..) {
             let seen = DriverView {
                 now: self.now,

@@ -49,6 +49,10 @@ impl Stays {
 
     fn enter(&mut self, from: Time, at: Assignment) {
         self.leave(from);
+        // Most tenants have one stay, and a list of its own accord takes room for four.
+        if self.list.is_empty() {
+            self.list.reserve_exact(1);
+        }
         self.list.push(Residency {
             from,
             until: from,
@@ -367,5 +371,30 @@ impl Record {
             }
             self.left.push(DepartedJob { life, at, how });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapa_core::{DeviceId, LeaseId, MachineId, Placement};
+
+    use super::*;
+
+    #[test]
+    fn a_tenant_that_stays_where_it_is_takes_the_room_of_one_stay() {
+        let at = Assignment {
+            machine: MachineId(0),
+            lease: LeaseId(0),
+            placement: [DeviceId(0)].into_iter().collect::<Placement>(),
+            rest: Vec::new(),
+        };
+        let mut stays = Stays::default();
+        stays.enter(Time::ZERO, at.clone());
+        assert_eq!(stays.list.capacity(), 1);
+        stays.enter(Time::from_secs(1), at);
+        stays.leave(Time::from_secs(2));
+        let times = stays.list().iter().map(|stay| (stay.from, stay.until));
+        let second = Time::from_secs(1);
+        assert!(times.eq([(Time::ZERO, second), (second, Time::from_secs(2))]));
     }
 }

@@ -12,7 +12,8 @@ use crate::time::Time;
 /// jobs that end are free for jobs that arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    events: BTreeMap<EventKey, Event>,
+    /// Apart, as an event may have a job, and a map moves what stands in its nodes with every event that comes or goes.
+    events: BTreeMap<EventKey, Box<Event>>,
     put: u64,
 }
 
@@ -34,19 +35,26 @@ impl Timeline {
             put: self.put,
         };
         self.put += 1;
-        self.events.insert(key, event);
+        self.events.insert(key, Box::new(event));
         key
     }
 
     /// Takes an event out that will not happen after all. O(log n) for n events.
     pub fn cancel(&mut self, key: EventKey) -> Option<Event> {
-        self.events.remove(&key)
+        self.events.remove(&key).map(|event| *event)
     }
 
     /// When the next event happens.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.events.first_key_value().map(|(key, _)| key.at)
+    }
+
+    /// Whether the next event comes before a job that arrives at this moment, for drivers that keep arrivals elsewhere.
+    #[must_use]
+    pub fn is_before_arrival(&self, at: Time) -> bool {
+        let next = self.events.first_key_value();
+        next.is_some_and(|(key, _)| (key.at, key.rank) < (at, ARRIVAL))
     }
 
     /// Takes the next event out, if it is not later than `now`.
@@ -56,9 +64,12 @@ impl Timeline {
             .first_entry()
             .filter(|entry| entry.key().at <= now)?;
         let (key, event) = first.remove_entry();
-        Some((key.at, event))
+        Some((key.at, *event))
     }
 }
+
+/// The rank of an arrival.
+const ARRIVAL: (u8, u64, u64) = (5, 0, 0);
 
 fn rank(event: &Event) -> (u8, u64, u64) {
     match event {
@@ -75,7 +86,7 @@ fn rank(event: &Event) -> (u8, u64, u64) {
         Event::Cordoned { machine, .. }
         | Event::Occupied { machine, .. }
         | Event::Health { machine, .. } => (4, machine.0.into(), 0),
-        Event::Arrived(_) => (5, 0, 0),
+        Event::Arrived(_) => ARRIVAL,
         Event::TaskBegin { job, task, .. } => (6, job.0, task.0),
         Event::Progress { job, .. } => (7, job.0, 0),
         Event::Latency(_) => (8, 0, 0),

@@ -1,5 +1,6 @@
 //! Models of how long jobs run on their devices.
 
+use mapa_core::{DeviceId, DeviceSet, HardwareGraph};
 use mapa_sched::{Assignment, Fleet, JobLimitTable};
 
 use crate::workload::Submission;
@@ -49,9 +50,29 @@ pub trait Execution: Send + Sync {
         self.slowdown(job, at, fleet)
     }
 
+    /// The slowdowns of several jobs at one moment, in their order. Default: one by one. A model that computes something for
+    /// all jobs of a machine together does so once here.
+    fn slowdowns_under(
+        &self,
+        guards: &JobLimitTable,
+        jobs: &[(&Submission, &Assignment)],
+        fleet: &Fleet,
+    ) -> Vec<f64> {
+        let jobs = jobs.iter();
+        jobs.map(|(job, at)| self.slowdown_under(guards, job, at, fleet))
+            .collect()
+    }
+
     /// The jobs whose slowdown changes when a job starts, ends or moves. Default: that job alone.
     fn coupling(&self) -> Coupling {
         Coupling::None
+    }
+
+    /// Under [`Coupling::Machine`]: the devices on which the slowdown of jobs changes when a job comes to a device or leaves
+    /// it, by whole devices. `None`, the default: all devices of the machine. While any job has a limit, all are asked
+    /// whatever this says.
+    fn felt_on(&self, _: &HardwareGraph, _whole: DeviceId) -> Option<DeviceSet> {
+        None
     }
 }
 
@@ -62,7 +83,8 @@ pub enum Coupling {
     /// None: a slowdown depends on the job's own place alone.
     #[default]
     None,
-    /// Jobs of one machine: at every change there, the slowdowns of all of them are computed again.
+    /// Jobs of one machine: at every change there, the slowdowns of all of them are computed again, or of those on the
+    /// devices where it is [felt](Execution::felt_on).
     Machine,
 }
 

@@ -35,8 +35,11 @@ use self::running::SimulationState;
 use self::setup::Setup;
 use crate::error::Error;
 use crate::execution::Execution;
-use crate::outcome::Outcome;
+use crate::outcome::{GrowingOutcome, Outcome};
 use crate::workload::Workload;
+
+/// How many jobs that have left the record keeps at most, before they go to the outcome.
+const KEPT: usize = 1024;
 
 /// A workload on a fleet, ready to run.
 pub struct Simulation<'a> {
@@ -121,15 +124,14 @@ impl<'a> Simulation<'a> {
         let workload = self.setup.workload;
         let mut running = SimulationState::new(self.setup, execution)?;
         let mut drive = SchedulerRun::new(self.fleet);
-        drive.run(scheduler, &mut running)?;
+        let mut outcome = GrowingOutcome::new(workload);
+        while drive.instant(scheduler, &mut running)? {
+            if drive.record().left().len() >= KEPT {
+                outcome.take_left(drive.record_mut());
+            }
+        }
+        outcome.take_left(drive.record_mut());
         let end = drive.seen().now;
-        let (_, record) = drive.into_parts();
-        Ok(Outcome::of(
-            record,
-            workload,
-            end,
-            scheduler.name(),
-            execution.name(),
-        ))
+        Ok(outcome.finish(drive.record(), end, scheduler.name(), execution.name()))
     }
 }

@@ -1,7 +1,6 @@
 //! The simulator as a driver of schedulers.
 
-use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fnv::FnvBuildHasher;
 use mapa_core::mig::Layout;
@@ -11,7 +10,7 @@ use mapa_sched::{
 };
 
 use super::setup::Setup;
-use super::work::{FULL, TenantWork, rate};
+use super::work::{FULL, OwnSubmission, TenantWork, rate};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Coupling, Execution};
 use crate::workload::{Submission, TaskPlan, Workload};
@@ -60,20 +59,66 @@ enum StartResult {
     Launched,
 }
 
+/// The jobs of a workload by arrival. They are not in the timeline: an event has a job of some hundred bytes, and a workload
+/// may have millions.
+struct Arrivals {
+    /// The places of the jobs in the workload, by arrival, then by place.
+    order: Vec<usize>,
+    /// How many events of arrivals were made.
+    told: usize,
+    /// How many of these jobs are there.
+    arrived: usize,
+}
+
+impl Arrivals {
+    fn of(workload: &Workload) -> Self {
+        let mut order: Vec<usize> = (0..workload.jobs.len()).collect();
+        order.sort_by_key(|&place| workload.jobs[place].job.arrived);
+        Self {
+            order,
+            told: 0,
+            arrived: 0,
+        }
+    }
+
+    /// When the next job arrives.
+    fn next(&self, workload: &Workload) -> Option<Time> {
+        let place = *self.order.get(self.told)?;
+        Some(workload.jobs[place].job.arrived)
+    }
+
+    /// The event of the next job that arrives, if it is not later than `now`.
+    fn take(&mut self, workload: &Workload, now: Time) -> Option<(Time, Event)> {
+        let at = self.next(workload).filter(|&at| at <= now)?;
+        let job = workload.jobs[self.order[self.told]].job.clone();
+        self.told += 1;
+        Some((at, Event::Arrived(job)))
+    }
+
+    /// The place of the job that arrives now. Events are noted in the order in which they were made.
+    fn arrive(&mut self) -> Option<usize> {
+        let place = self.order.get(self.arrived).copied();
+        self.arrived += 1;
+        place
+    }
+
+    /// Whether all have arrived.
+    fn is_over(&self) -> bool {
+        self.arrived >= self.order.len()
+    }
+}
+
 pub(super) struct SimulationState<'a> {
     setup: Setup<'a>,
     execution: &'a dyn Execution,
     timeline: Timeline,
-    /// The place of each job in the workload.
-    index: HashMap<JobId, usize, FnvBuildHasher>,
-    /// How many jobs have not arrived.
-    to_come: usize,
+    arrivals: Arrivals,
     present: HashMap<JobId, PresentJob, FnvBuildHasher>,
     works: HashMap<Tenant, TenantWork<'a>, FnvBuildHasher>,
-    /// The tenants on each machine. Kept only if jobs of one machine slow each other down.
-    there: HashMap<MachineId, BTreeSet<Tenant>, FnvBuildHasher>,
-    /// Machines on which a tenant has started, moved or left in this instant. May name one twice.
-    changed: Vec<MachineId>,
+    /// The tenants on each machine, by whole device. Kept only if jobs of one machine slow each other down.
+    there: HashMap<MachineId, BTreeMap<DeviceId, BTreeSet<Tenant>>, FnvBuildHasher>,
+    /// Whole devices on which a tenant has started, moved or left in this instant. May name one twice.
+    changed: Vec<(MachineId, DeviceId)>,
     /// Tenants that were placed or moved in this instant, or have other limits.
     moved: Vec<Tenant>,
     /// How many instants of this moment had nothing but wakes.
@@ -99,21 +144,11 @@ impl<'a> SimulationState<'a> {
                 return Err(ErrorKind::BadJob { job, what }.into());
             }
         }
-        let mut timeline = Timeline::default();
-        let mut index = HashMap::default();
-        for (place, submission) in workload.jobs.iter().enumerate() {
-            timeline.put(
-                submission.job.arrived,
-                Event::Arrived(submission.job.clone()),
-            );
-            index.insert(submission.job.id, place);
-        }
         Ok(Self {
             setup,
             execution,
-            timeline,
-            index,
-            to_come: workload.jobs.len(),
+            timeline: Timeline::default(),
+            arrivals: Arrivals::of(workload),
             present: HashMap::default(),
             works: HashMap::default(),
             there: HashMap::default(),
@@ -123,10 +158,19 @@ impl<'a> SimulationState<'a> {
         })
     }
 
+    /// Takes out the next event that is not later than `now`, in the order of a timeline that has the arrivals too.
+    fn take(&mut self, now: Time) -> Option<(Time, Event)> {
+        let arrival = self.arrivals.next(self.setup.workload);
+        if arrival.is_some_and(|at| !self.timeline.is_before_arrival(at)) {
+            return self.arrivals.take(self.setup.workload, now);
+        }
+        self.timeline.take(now)
+    }
+
     /// Does what follows from an event besides what the scheduler makes of it.
     fn note(&mut self, event: &Event, seen: DriverView<'_>, now: Time) -> Result<(), Error> {
         match event {
-            Event::Arrived(job) => self.arrive(job.id, now),
+            Event::Arrived(_) => self.arrive(now),
             Event::Finished(job) => self.forget(*job, seen),
             Event::TaskBegin { job, task, .. } => {
                 let present = self.present.get(job);
@@ -149,12 +193,12 @@ impl<'a> SimulationState<'a> {
         Ok(())
     }
 
-    fn arrive(&mut self, job: JobId, now: Time) {
-        let Some(&index) = self.index.get(&job) else {
+    fn arrive(&mut self, now: Time) {
+        let Some(index) = self.arrivals.arrive() else {
             return;
         };
-        self.to_come -= 1;
         let submission = &self.setup.workload.jobs[index];
+        let job = submission.job.id;
         let present = PresentJob {
             index,
             start: StartResult::Waits,
@@ -164,7 +208,11 @@ impl<'a> SimulationState<'a> {
             next: None,
         };
         self.present.insert(job, present);
-        let work = TenantWork::new(Cow::Borrowed(submission), submission.tasks.is_empty(), now);
+        let work = TenantWork::new(
+            OwnSubmission::Job(submission),
+            submission.tasks.is_empty(),
+            now,
+        );
         self.works.insert(Tenant::Job(job), work);
     }
 
@@ -178,7 +226,7 @@ impl<'a> SimulationState<'a> {
             let mut of_task = submission.job.clone();
             of_task.request = plan.request.clone();
             let of_task = Submission::new(of_task, plan.work).task(submission.task.clone());
-            let mut work = TenantWork::new(Cow::Owned(of_task), true, now);
+            let mut work = TenantWork::new(OwnSubmission::Task(Box::new(of_task)), true, now);
             work.stop_after(plan.grows.first().map(|growth| growth.after));
             self.works.insert(Tenant::Task(job, task), work);
         }
@@ -218,9 +266,10 @@ impl<'a> SimulationState<'a> {
     /// Notes that a tenant has left its machines, as the others there may run faster now.
     fn leave(&mut self, tenant: Tenant, seen: DriverView<'_>) {
         let from = seen.record.stay(tenant).filter(|_| self.is_coupled());
-        for machine in from.into_iter().flat_map(|stay| stay.at.machines()) {
-            self.there.entry(machine).or_default().remove(&tenant);
-            self.changed.push(machine);
+        for (machine, whole) in from.into_iter().flat_map(|stay| wholes(&stay.at, seen)) {
+            let devices = self.there.entry(machine).or_default();
+            devices.entry(whole).or_default().remove(&tenant);
+            self.changed.push((machine, whole));
         }
     }
 
@@ -379,9 +428,10 @@ impl<'a> SimulationState<'a> {
         self.leave(tenant, seen);
         self.moved.push(tenant);
         if self.is_coupled() {
-            for machine in at.machines() {
-                self.there.entry(machine).or_default().insert(tenant);
-                self.changed.push(machine);
+            for (machine, whole) in wholes(at, seen) {
+                let devices = self.there.entry(machine).or_default();
+                devices.entry(whole).or_default().insert(tenant);
+                self.changed.push((machine, whole));
             }
         }
         Ok(())
@@ -448,7 +498,8 @@ impl<'a> SimulationState<'a> {
         for tenant in tasks.chain([Tenant::Job(job)]) {
             self.moved.push(tenant);
             let at = seen.record.stay(tenant).into_iter();
-            self.changed.extend(at.flat_map(|stay| stay.at.machines()));
+            self.changed
+                .extend(at.flat_map(|stay| wholes(&stay.at, seen)));
         }
         Ok(())
     }
@@ -492,27 +543,76 @@ impl<'a> SimulationState<'a> {
         }
     }
 
-    /// Sets the rate of a tenant from its place, and puts its new end into the timeline if the rate
-    /// has changed.
-    fn set_speed(&mut self, tenant: Tenant, seen: DriverView<'_>) -> Result<(), Error> {
-        let tenant = self.worker(tenant);
-        if !self.has_all(tenant, seen) {
-            return Ok(());
+    /// The tenants on the devices where the changes of this instant are felt.
+    fn neighbours(&self, changed: &[(MachineId, DeviceId)], seen: DriverView<'_>) -> Vec<Tenant> {
+        let mut neighbours = Vec::new();
+        for (machine, whole) in changed {
+            let Some(devices) = self.there.get(machine) else {
+                continue;
+            };
+            // A limit on a job is shared out among its ranks, which may be on any devices.
+            let has_no_limits = seen.record.guards().is_empty();
+            let graph = seen.fleet.machine(*machine).ok().map(|there| there.graph());
+            let felt = graph.filter(|_| has_no_limits);
+            match felt.and_then(|graph| self.execution.felt_on(graph, *whole)) {
+                Some(felt) => {
+                    let felt = felt.iter().filter_map(|device| devices.get(&device));
+                    neighbours.extend(felt.flatten());
+                }
+                None => neighbours.extend(devices.values().flatten()),
+            }
         }
-        let (Some(work), Some(stay)) = (self.works.get_mut(&tenant), seen.record.stay(tenant))
-        else {
-            return Ok(());
-        };
-        let slowdown =
-            self.execution
-                .slowdown_under(seen.record.guards(), &work.own, &stay.at, seen.fleet);
-        let rate = rate(slowdown, &work.own)?;
-        if rate == work.rate() {
-            return Ok(());
-        }
-        work.set_rate(rate, seen.now);
-        self.put_end(tenant, seen.now)
+        neighbours
     }
+
+    /// Sets the rates of tenants from their places, and puts the new end of each whose rate has changed into the timeline.
+    fn set_speeds(&mut self, tenants: &[Tenant], seen: DriverView<'_>) -> Result<(), Error> {
+        // As in most instants, in which jobs arrive or end and nothing starts.
+        if tenants.is_empty() {
+            return Ok(());
+        }
+        let there = |tenant: &Tenant| {
+            let worker = self.worker(*tenant);
+            let stay = seen.record.stay(worker)?;
+            let work = self
+                .works
+                .get(&worker)
+                .filter(|_| self.has_all(worker, seen))?;
+            Some((worker, (&*work.own, &stay.at)))
+        };
+        let (workers, jobs): (Vec<_>, Vec<_>) = tenants.iter().filter_map(there).unzip();
+        let guards = seen.record.guards();
+        let slowdowns = self.execution.slowdowns_under(guards, &jobs, seen.fleet);
+        let rates = jobs.iter().zip(slowdowns);
+        let rates: Vec<_> = rates
+            .map(|((job, _), slowdown)| rate(slowdown, job))
+            .collect();
+        for (tenant, rate) in workers.into_iter().zip(rates) {
+            let rate = rate?;
+            let Some(work) = self
+                .works
+                .get_mut(&tenant)
+                .filter(|work| work.rate() != rate)
+            else {
+                continue;
+            };
+            work.set_rate(rate, seen.now);
+            self.put_end(tenant, seen.now)?;
+        }
+        Ok(())
+    }
+}
+
+/// The whole devices of a place, with their machines. May name one twice.
+fn wholes<'a>(
+    at: &'a Assignment,
+    seen: DriverView<'a>,
+) -> impl Iterator<Item = (MachineId, DeviceId)> + 'a {
+    at.parts().flat_map(move |(_, machine, placement)| {
+        let graph = seen.fleet.machine(machine).ok().map(|there| there.graph());
+        let whole = move |&id: &DeviceId| graph.map_or(id, |graph| graph.device(id).parent);
+        placement.iter().map(move |id| (machine, whole(id)))
+    })
 }
 
 impl Driver for SimulationState<'_> {
@@ -524,17 +624,20 @@ impl Driver for SimulationState<'_> {
         events: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Error> {
         // Without jobs only wakes and layouts are left, and they could go on forever.
-        if self.to_come == 0 && self.present.is_empty() {
+        if self.arrivals.is_over() && self.present.is_empty() {
             return Ok(None);
         }
-        let next = self.timeline.next();
+        let arrival = self.arrivals.next(self.setup.workload);
+        let next = self.timeline.next().into_iter().chain(arrival).min();
         let Some(next) = next.filter(|&next| self.setup.until.is_none_or(|until| next <= until))
         else {
             return Ok(None);
         };
         let now = next.max(seen.now);
         // All are taken out before any is noted: what follows from them is in a further instant.
-        events.extend(std::iter::from_fn(|| self.timeline.take(now)));
+        while let Some(event) = self.take(now) {
+            events.push(event);
+        }
         events.retain_mut(|(_, event)| self.report(event, now));
         self.end_growth(events);
         for (_, event) in events.iter() {
@@ -584,17 +687,13 @@ impl Driver for SimulationState<'_> {
     /// away.
     fn settle(&mut self, seen: DriverView<'_>) -> Result<(), Error> {
         let mut tenants = std::mem::take(&mut self.moved);
-        let changed = std::mem::take(&mut self.changed);
-        let there = changed
-            .iter()
-            .filter_map(|machine| self.there.get(machine))
-            .flatten();
-        tenants.extend(there);
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.sort_unstable();
+        changed.dedup();
+        tenants.extend(self.neighbours(&changed, seen));
         tenants.sort_unstable();
         tenants.dedup();
-        for tenant in tenants {
-            self.set_speed(tenant, seen)?;
-        }
+        self.set_speeds(&tenants, seen)?;
         if let Some(observer) = &mut self.setup.observer {
             observer(seen.now, seen.fleet);
         }

@@ -1,6 +1,6 @@
 //! The work of a job or a task, and its speed.
 
-use std::borrow::Cow;
+use std::ops::Deref;
 use std::time::Duration;
 
 use mapa_sched::{EventKey, Time};
@@ -11,10 +11,29 @@ use crate::workload::Submission;
 /// The rate of full speed.
 pub(super) const FULL: u64 = 1 << 32;
 
+/// What a tenant works on.
+pub(super) enum OwnSubmission<'a> {
+    /// A job of the workload.
+    Job(&'a Submission),
+    /// A task: a job of the task's request and work. Apart, as most tenants are jobs and a submission takes some hundred
+    /// bytes.
+    Task(Box<Submission>),
+}
+
+impl Deref for OwnSubmission<'_> {
+    type Target = Submission;
+
+    fn deref(&self) -> &Submission {
+        match self {
+            Self::Job(job) => job,
+            Self::Task(task) => task,
+        }
+    }
+}
+
 /// The work of a tenant that has arrived or begun, and is not over.
 pub(super) struct TenantWork<'a> {
-    /// The job; for a task, a job of the task's request and work.
-    pub(super) own: Cow<'a, Submission>,
+    pub(super) own: OwnSubmission<'a>,
     /// The work left at `since`, in units of 2⁻³² ns.
     left: u128,
     /// The work that is left when it next does something: 0 for its end, more for a request that it
@@ -32,7 +51,7 @@ pub(super) struct TenantWork<'a> {
 }
 
 impl<'a> TenantWork<'a> {
-    pub(super) fn new(submission: Cow<'a, Submission>, may_end: bool, now: Time) -> Self {
+    pub(super) fn new(submission: OwnSubmission<'a>, may_end: bool, now: Time) -> Self {
         let left = submission.work.as_nanos() << 32;
         Self {
             own: submission,
@@ -106,4 +125,17 @@ pub(super) fn rate(slowdown: f64, submission: &Submission) -> Result<u64, ErrorK
         return Err(ErrorKind::BadJob { job, what });
     }
     Ok(rate as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_work_of_a_tenant_takes_less_than_the_submission_that_it_works_on() {
+        // There is one for every job that waits.
+        let size = size_of::<TenantWork<'_>>();
+        assert!(size <= 208, "{size} bytes");
+        assert!(size < size_of::<Submission>());
+    }
 }

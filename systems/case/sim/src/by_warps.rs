@@ -1,5 +1,6 @@
 //! Run times of tasks that share an instance's multiprocessors.
 
+use mapa_core::{DeviceId, DeviceSet, HardwareGraph};
 use mapa_sched::{Assignment, Fleet, JobLimitTable};
 use mapa_sim::{Coupling, Execution, Submission, computing};
 
@@ -70,5 +71,10 @@ impl Execution for ByWarps {
 
     fn coupling(&self) -> Coupling {
         Coupling::Machine
+    }
+
+    /// Tasks share an instance, which is on one device.
+    fn felt_on(&self, _: &HardwareGraph, whole: DeviceId) -> Option<DeviceSet> {
+        Some(std::iter::once(whole).collect())
     }
 }

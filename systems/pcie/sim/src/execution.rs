@@ -13,12 +13,16 @@
 //! many light ones do, and the bandwidth that light jobs leave goes to no other job. Both models
 //! agree if all jobs want the same and each GPU has its own path to the host.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use fnv::FnvBuildHasher;
 use mapa_core::sharing::{Flow, max_min};
-use mapa_core::{Allocator, DeviceId, LeaseId, PCIE_GEN4_GBPS, Unit, pcie_slowdown};
+use mapa_core::{
+    Allocator, DeviceId, DeviceSet, HardwareGraph, LeaseId, MachineId, PCIE_GEN4_GBPS, Unit,
+    pcie_slowdown,
+};
 use mapa_sched::{Assignment, Fleet, JobId, JobLimitTable};
 
 use mapa_sim::{Coupling, Execution, ExecutionRow, Submission, Workload, computing};
@@ -74,6 +78,11 @@ impl Execution for PcieEqualShare {
 
     fn coupling(&self) -> Coupling {
         Coupling::Machine
+    }
+
+    /// Tenants of other GPUs take nothing.
+    fn felt_on(&self, _: &HardwareGraph, whole: DeviceId) -> Option<DeviceSet> {
+        Some(std::iter::once(whole).collect())
     }
 }
 
@@ -172,28 +181,102 @@ impl Execution for PcieMaxMin {
         at: &Assignment,
         fleet: &Fleet,
     ) -> f64 {
-        // The demand of the rank is in the flows already, with that of all others.
-        let copies = slowest(job, at, fleet, |machine, candidate, whole, _| {
-            let links = machine.graph().host_links();
-            if links.path(whole).is_none() {
-                return f64::NAN;
-            }
-            let (wants, flows) = self.flows(guards, fleet, machine, whole);
-            // Demands that are not finite have no fair rates.
-            let Ok(rates) = max_min(links.capacities(), &flows) else {
-                return f64::NAN;
-            };
-            let own = wants
-                .iter()
-                .zip(rates)
-                .filter(|((lease, _), _)| *lease == candidate);
-            own.map(|((_, want), rate)| want / rate).fold(1.0, f64::max)
-        });
-        overlapped(copies, computing(guards, job))
+        let shares = RefCell::default();
+        self.slowdown_by(&shares, guards, (job, at), fleet)
+    }
+
+    fn slowdowns_under(
+        &self,
+        guards: &JobLimitTable,
+        jobs: &[(&Submission, &Assignment)],
+        fleet: &Fleet,
+    ) -> Vec<f64> {
+        // All jobs that share hops get their rates from one distribution.
+        let shares = RefCell::default();
+        let jobs = jobs.iter();
+        jobs.map(|&job| self.slowdown_by(&shares, guards, job, fleet))
+            .collect()
     }
 
     fn coupling(&self) -> Coupling {
         Coupling::Machine
+    }
+
+    /// Who shares no hop with a GPU copies as fast as before.
+    fn felt_on(&self, graph: &HardwareGraph, whole: DeviceId) -> Option<DeviceSet> {
+        let links = graph.host_links();
+        // A GPU whose way to the host is unknown shares with nobody, but its own tenants are asked.
+        let own: DeviceSet = std::iter::once(whole).collect();
+        Some(links.together(whole) | &own)
+    }
+}
+
+/// How the hops of a machine are shared among GPUs.
+struct SharedHops {
+    machine: MachineId,
+    /// The GPUs whose tenants share.
+    together: DeviceSet,
+    /// The slowdowns of PCIe-bound tenants, by lease: of each its slowest rank. `None` if demands are not finite.
+    slowdowns: Option<HashMap<LeaseId, f64, FnvBuildHasher>>,
+}
+
+impl PcieMaxMin {
+    /// The slowdown of a job by the distributions that were made so far, and those that it needs besides.
+    fn slowdown_by(
+        &self,
+        shares: &RefCell<Vec<SharedHops>>,
+        guards: &JobLimitTable,
+        (job, at): (&Submission, &Assignment),
+        fleet: &Fleet,
+    ) -> f64 {
+        // The demand of the rank is in the flows already, with that of all others.
+        let copies = slowest(job, at, fleet, |machine, lease, whole, _| {
+            let links = machine.graph().host_links();
+            if links.path(whole).is_none() {
+                return f64::NAN;
+            }
+            let mut shares = shares.borrow_mut();
+            let is_it = |known: &SharedHops| {
+                known.machine == machine.id() && known.together == *links.together(whole)
+            };
+            let at = shares.iter().position(is_it).unwrap_or_else(|| {
+                shares.push(self.share(guards, fleet, machine, whole));
+                shares.len() - 1
+            });
+            let slowdowns = shares[at].slowdowns.as_ref();
+            // A tenant that has no flow is slowed down by none.
+            slowdowns.map_or(f64::NAN, |by_lease| {
+                by_lease.get(&lease).copied().unwrap_or(1.0)
+            })
+        });
+        overlapped(copies, computing(guards, job))
+    }
+
+    /// Shares the hops that this device uses.
+    fn share(
+        &self,
+        guards: &JobLimitTable,
+        fleet: &Fleet,
+        machine: &Allocator,
+        whole: DeviceId,
+    ) -> SharedHops {
+        let links = machine.graph().host_links();
+        let (wants, flows) = self.flows(guards, fleet, machine, whole);
+        // Demands that are not finite have no fair rates.
+        let rates = max_min(links.capacities(), &flows).ok();
+        let slowdowns = rates.map(|rates| {
+            let mut by_lease = HashMap::default();
+            for ((lease, want), rate) in wants.into_iter().zip(rates) {
+                let slowdown: &mut f64 = by_lease.entry(lease).or_insert(1.0);
+                *slowdown = slowdown.max(want / rate);
+            }
+            by_lease
+        });
+        SharedHops {
+            machine: machine.id(),
+            together: links.together(whole).clone(),
+            slowdowns,
+        }
     }
 }
 

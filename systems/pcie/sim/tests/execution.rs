@@ -2,17 +2,19 @@
 //! moment.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mapa_core::mig::Size;
 use mapa_core::{
-    Demand, DeviceId, Fabric, FabricNode, MachineId, NodeKind, PCIE_GEN4_GBPS, Pattern, Request,
-    lowest_id,
+    Demand, DeviceId, DeviceSet, Fabric, FabricNode, HardwareGraph, MachineId, NodeKind,
+    PCIE_GEN4_GBPS, Pattern, Request, lowest_id,
 };
 use mapa_sched::{
-    Action, Assignment, Event, Fifo, Fleet, Job, JobId, JobLimit, JobLimitTable, Time, step,
+    Action, Assignment, Event, Fifo, Fleet, Job, JobId, JobLimit, JobLimitTable, Scheduler, Time,
+    Turn, step,
 };
-use mapa_sim::{Execution, Outcome, Simulation, Submission, Workload};
+use mapa_sim::{Coupling, Execution, Outcome, Simulation, Submission, Workload};
 use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
 use mapa_topologies::mig::{Offer, named};
 use proptest::prelude::*;
@@ -340,5 +342,151 @@ proptest! {
             used += alpha * gbps / fair;
         }
         prop_assert!((used - wanted.min(PCIE_GEN4_GBPS)).abs() < 1e-9, "{used} of {wanted} GB/s");
+    }
+
+    #[test]
+    fn slowdowns_that_are_computed_together_and_only_where_changes_are_felt_are_the_same(
+        jobs in prop::collection::vec((prop::sample::select(vec![LIGHT, HEAVY, NONE, (11.0, 1.0)]), 0u32..40, 1u32..30), 1..40),
+        gpus in 1u32..4, behind_a_switch in any::<bool>(), limits in any::<bool>(),
+    ) {
+        let jobs = (0..).zip(jobs).map(|(id, (kind, arrives, seconds))| submission(id, kind, arrives.into(), seconds.into()));
+        let workload = Workload::new("drawn", jobs);
+        for model in both(&workload) {
+            let run = |model: &dyn Execution| {
+                let mut scheduler = Limiting { fifo: Fifo::new(lowest_id()), limits };
+                Simulation::new(&workload, fleet(gpus, behind_a_switch)).run(&mut scheduler, model).unwrap()
+            };
+            let slow = OneByOne { model: &*model, computed: AtomicUsize::new(0) };
+            let outcome = run(&slow);
+            prop_assert_eq!(&run(&*model), &outcome);
+        }
+    }
+}
+
+/// A model that computes each slowdown alone, and is asked for those of the whole machine at every change.
+struct OneByOne<'a> {
+    model: &'a dyn Execution,
+    computed: AtomicUsize,
+}
+
+impl Execution for OneByOne<'_> {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
+        self.model.slowdown(job, at, fleet)
+    }
+
+    fn slowdown_under(
+        &self,
+        guards: &JobLimitTable,
+        job: &Submission,
+        at: &Assignment,
+        fleet: &Fleet,
+    ) -> f64 {
+        self.computed.fetch_add(1, Ordering::Relaxed);
+        self.model.slowdown_under(guards, job, at, fleet)
+    }
+
+    fn coupling(&self) -> Coupling {
+        self.model.coupling()
+    }
+}
+
+/// As [`OneByOne`], but asked only where changes are felt.
+struct Felt<'a>(OneByOne<'a>);
+
+impl Execution for Felt<'_> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
+        self.0.slowdown(job, at, fleet)
+    }
+
+    fn slowdown_under(
+        &self,
+        guards: &JobLimitTable,
+        job: &Submission,
+        at: &Assignment,
+        fleet: &Fleet,
+    ) -> f64 {
+        self.0.slowdown_under(guards, job, at, fleet)
+    }
+
+    fn coupling(&self) -> Coupling {
+        self.0.coupling()
+    }
+
+    fn felt_on(&self, graph: &HardwareGraph, whole: DeviceId) -> Option<DeviceSet> {
+        self.0.model.felt_on(graph, whole)
+    }
+}
+
+/// First come, first served; with `limits`, every third job that starts gets a limit on its copies.
+struct Limiting {
+    fifo: Fifo,
+    limits: bool,
+}
+
+impl Scheduler for Limiting {
+    fn name(&self) -> &str {
+        "limiting"
+    }
+
+    fn on_event(&mut self, now: Time, event: Event) {
+        self.fifo.on_event(now, event);
+    }
+
+    fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
+        self.fifo.act(now, turn);
+        let tenants: Vec<JobId> = turn
+            .fleet()
+            .tenants()
+            .map(|(tenant, ..)| tenant.job())
+            .collect();
+        for job in tenants {
+            if self.limits && job.0.is_multiple_of(3) {
+                turn.throttle(
+                    job,
+                    JobLimit::PcieMbPerS(Some(2000 + 500 * (now.0 % 7) as u32)),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_change_costs_no_slowdown_of_jobs_that_do_not_feel_it() {
+    // Four GPUs with seven jobs each, which all start at one moment and end one by one.
+    let jobs = (0..28).map(|id| submission(id, HEAVY, 0.0, 10.0 + id as f64));
+    let workload = Workload::new("full", jobs);
+    for model in both(&workload) {
+        let new = || OneByOne {
+            model: &*model,
+            computed: AtomicUsize::new(0),
+        };
+        let (all, felt) = (new(), Felt(new()));
+        for model in [&all as &dyn Execution, &felt] {
+            let mut fifo = Fifo::new(lowest_id());
+            Simulation::new(&workload, fleet(4, false))
+                .run(&mut fifo, model)
+                .unwrap();
+        }
+        // After each of 28 ends the rest of the machine, of 28 jobs, or the rest of one GPU, of seven.
+        assert_eq!(
+            all.computed.into_inner(),
+            28 + 28 * 27 / 2,
+            "{}",
+            model.name()
+        );
+        assert_eq!(
+            felt.0.computed.into_inner(),
+            28 + 4 * (7 * 6 / 2),
+            "{}",
+            model.name()
+        );
     }
 }
