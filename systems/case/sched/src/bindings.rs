@@ -133,6 +133,51 @@ pub(super) struct Barred {
     pub(super) before: (u64, usize),
 }
 
+/// What the first task of a process needs of any instance.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FreeNeed {
+    demand: Demand,
+    /// The most that the process will hold.
+    peak: u64,
+    /// The bytes that must fit an instance that is empty.
+    wanted: u64,
+    /// Whether no other process that grows may be there.
+    is_alone: bool,
+}
+
+/// What is known of the tasks that were looked at earlier in a pass over those that wait.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PlacingPass {
+    /// What found no instance.
+    refused: Vec<FreeNeed>,
+    /// What fits an instance that is empty, among what is no less than that.
+    waiting: Vec<FreeNeed>,
+}
+
+impl PlacingPass {
+    /// Notes that a process is gone: what it held is free.
+    pub(super) fn frees(&mut self) {
+        self.refused.clear();
+    }
+}
+
+impl FreeNeed {
+    /// Whether whatever has no room for another need has none for this.
+    fn is_no_less_than(&self, other: &Self) -> bool {
+        // Warps say which instance is the best, not whether there is room.
+        let kind = |need: &Self| Demand {
+            memory_bytes: 0,
+            warps: 0,
+            ..need.demand
+        };
+        kind(self) == kind(other)
+            && self.demand.memory_bytes >= other.demand.memory_bytes
+            && self.peak >= other.peak
+            && self.wanted >= other.wanted
+            && (self.is_alone || !other.is_alone)
+    }
+}
+
 /// Who is where, by the orders that were given.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bindings {
@@ -381,13 +426,14 @@ impl Bindings {
                     continue;
                 }
                 let is_new = !instance.clients.contains_key(&blocked.job);
-                let admits = if binds {
-                    self.may_bind(peak, instance)
-                } else {
-                    !is_new || instance.clients.len() < instance.most_clients as usize
+                let admits = || match binds {
+                    true => self.may_bind(peak, instance),
+                    false => !is_new || instance.clients.len() < instance.most_clients as usize,
                 };
-                if admits
-                    && self.fits_now(demand, usize::from(is_new), instance, &view)
+                // What is free comes first: under load it rules out most instances, and to bind a process all others
+                // there are looked up.
+                if self.fits_now(demand, usize::from(is_new), instance, &view)
+                    && admits()
                     && view.has_room(demand, seat.id)
                     && (is_free || allows(&blocked.request, &view, seat))
                     && !(alone && self.has_grower(instance, blocked.job))
@@ -397,12 +443,82 @@ impl Bindings {
                 }
             }
         }
-        let alone = (wanted, self.settings.context);
         match best {
             Some((_, seat)) => TaskChoice::At(seat),
-            None if self.fits_empty(fleet, &blocked.request, demand, alone) => TaskChoice::Wait,
-            None => TaskChoice::Never(self.too_large(fleet, demand, alone).into()),
+            None => self.seat_of_none(fleet, blocked, demand, wanted),
         }
+    }
+
+    /// Whether a task that no instance takes now waits for one.
+    fn seat_of_none(
+        &self,
+        fleet: &Fleet,
+        blocked: &Blocked,
+        demand: &Demand,
+        wanted: u64,
+    ) -> TaskChoice {
+        let alone = (wanted, self.settings.context);
+        if self.fits_empty(fleet, &blocked.request, demand, alone) {
+            TaskChoice::Wait
+        } else {
+            TaskChoice::Never(self.too_large(fleet, demand, alone).into())
+        }
+    }
+
+    /// What a task needs of an instance, if any will do: its process is bound to none, and its request excludes none.
+    fn need_of(&self, blocked: &Blocked) -> Option<FreeNeed> {
+        let demand = *blocked.demand()?;
+        let new = SharingProcess::default();
+        let process = self.processes.get(&blocked.job).unwrap_or(&new);
+        if process.bound.is_some() || process.is_holding() || !allows_all(&blocked.request) {
+            return None;
+        }
+        let peak = process.peak.max(demand.memory_bytes);
+        let is_alone = self.settings.growers == Growers::One && process.grows;
+        let binds = self.settings.binding == ProcessBinding::Once;
+        let wanted = if binds || is_alone {
+            peak
+        } else {
+            demand.memory_bytes
+        };
+        Some(FreeNeed {
+            demand,
+            peak,
+            wanted,
+            is_alone,
+        })
+    }
+
+    /// As [`seat_for`](Self::seat_for), in a pass over tasks that wait. Since the earlier ones of the pass, others may have
+    /// got places, and nobody has left one.
+    pub(super) fn seat_in_pass(
+        &self,
+        fleet: &Fleet,
+        blocked: &Blocked,
+        barred: &Barred,
+        pass: &mut PlacingPass,
+    ) -> TaskChoice {
+        let Some(need) = self.need_of(blocked) else {
+            return self.seat_for(fleet, blocked, barred);
+        };
+        if !pass.refused.iter().any(|less| need.is_no_less_than(less)) {
+            let choice = self.seat_for(fleet, blocked, barred);
+            if choice == TaskChoice::Wait {
+                pass.refused.push(need);
+            }
+            return choice;
+        }
+        let is_known = pass.waiting.iter().any(|more| more.is_no_less_than(&need));
+        let choice = if is_known {
+            TaskChoice::Wait
+        } else {
+            self.seat_of_none(fleet, blocked, &need.demand, need.wanted)
+        };
+        debug_assert_eq!(choice, self.seat_for(fleet, blocked, barred));
+        if choice == TaskChoice::Wait && !is_known {
+            pass.waiting.push(need);
+        }
+        choice
     }
 
     /// Whether so many bytes of a demand, and a context, fit an instance that is empty: in the present layouts, in

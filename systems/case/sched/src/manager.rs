@@ -8,7 +8,7 @@ use std::time::Duration;
 use mapa_core::{Decision, Policy, Reason, Refusal};
 
 use crate::balance::{ClassLoad, Mean, isolated_instances};
-use crate::bindings::{Barred, Bindings, Blocked, SharingProcess, TaskChoice};
+use crate::bindings::{Barred, Bindings, Blocked, PlacingPass, SharingProcess, TaskChoice};
 use crate::instances::{InstanceRef, ServingInstance};
 use crate::provision::{WantedInstance, repartition};
 use crate::settings::{CaseSettings, ClassDivision, ContextMemory, Growers};
@@ -500,13 +500,16 @@ impl Case {
             blocked.sort_by_key(|task| !holds(&self.books, task.job));
         }
         let mut dead = BTreeSet::new();
-        let mut waiting = Vec::new();
+        let (mut waiting, mut pass) = (Vec::new(), PlacingPass::default());
         for task in blocked {
             if dead.contains(&task.job) {
                 continue;
             }
             let tenant = Tenant::Task(task.job, task.task);
-            match self.books.seat_for(turn.fleet(), &task, &barred) {
+            let choice = self
+                .books
+                .seat_in_pass(turn.fleet(), &task, &barred, &mut pass);
+            match choice {
                 TaskChoice::At(seat) if place(tenant, &task.request, seat, turn) => {
                     self.books.hold(&task, seat, now);
                 }
@@ -523,6 +526,7 @@ impl Case {
                 TaskChoice::Never(why) => {
                     dead.insert(task.job);
                     self.kill(task.job, why, turn);
+                    pass.frees();
                 }
             }
         }

@@ -147,10 +147,14 @@ impl ContextMemory {
     /// The bytes on an instance of so many compute slices of all that its device has.
     #[must_use]
     pub fn on(self, slices: u32, of: u32) -> u64 {
-        let of = u128::from(of.max(slices).max(1));
-        let part = u128::from(self.device_bytes) * u128::from(slices) / of;
-        // A part is at most the whole.
-        self.base_bytes.saturating_add(part as u64)
+        let of = of.max(slices).max(1);
+        let part = match self.device_bytes.checked_mul(u64::from(slices)) {
+            // Nearly always: a division of 128 bits takes several times as long, and each look at an instance has one.
+            Some(all) => all / u64::from(of),
+            // A part is at most the whole.
+            None => (u128::from(self.device_bytes) * u128::from(slices) / u128::from(of)) as u64,
+        };
+        self.base_bytes.saturating_add(part)
     }
 
     /// The bytes on a device or an instance of a machine.
@@ -237,5 +241,26 @@ impl CaseSettings {
 impl Default for CaseSettings {
     fn default() -> Self {
         Self::CORRECTED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_part_of_an_instance_is_exact_for_any_bytes() {
+        for device_bytes in [0, 1, 700_000_000, u64::MAX / 7, u64::MAX / 7 + 1, u64::MAX] {
+            for (slices, of) in [(0, 0), (1, 7), (3, 7), (7, 7), (9, 7), (1, 1)] {
+                let context = ContextMemory {
+                    base_bytes: 5,
+                    device_bytes,
+                };
+                let most = u128::from(of.max(slices).max(1));
+                let part = u128::from(device_bytes) * u128::from(slices) / most;
+                let expected = (part + 5).min(u128::from(u64::MAX));
+                assert_eq!(u128::from(context.on(slices, of)), expected);
+            }
+        }
     }
 }
