@@ -142,7 +142,7 @@ impl Simulate {
         let mut policies = Vec::new();
         for (policy, run) in std::mem::take(&mut answer.policies).iter().zip(runs) {
             // What could be wrong with the rows is said before the first line is written.
-            run.jobs_tables(what)?;
+            drop(run.jobs_tables(what)?);
             let mut fields = Streamed::object(value(policy));
             let lists = [
                 (

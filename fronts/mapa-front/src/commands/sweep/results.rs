@@ -7,7 +7,7 @@ use mapa_sim::{Column, Table, mean_interval};
 
 use super::cell::FinishedCell;
 use super::plan::SweepPoint;
-use super::values::{ColumnValues, ValueColumns};
+use super::values::ValueColumns;
 use crate::error::Error;
 
 /// The tables of a whole sweep.
