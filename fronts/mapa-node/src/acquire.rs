@@ -38,8 +38,8 @@ pub(crate) use request::{
 /// The poll interval of the queue head. A wake-up is lost if its sender is killed, and devices come without one.
 const HEAD_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The poll interval of the job behind the head. It notices that the head was killed. Whoever is so many places further
-/// back looks as many times less often: each is woken when its turn comes.
+/// The poll interval of the job behind the head. It notices that the head was killed. A job `n` places behind the
+/// head polls every `n` times this interval: it is woken when its turn comes.
 const QUEUED_POLL_INTERVAL: Duration = Duration::from_millis(1500);
 
 /// The longest poll interval.
@@ -165,7 +165,7 @@ impl AcquireContext<'_> {
             }
             let behind = u32::try_from(waiting.position - 1).unwrap_or(u32::MAX);
             last_reported = Some(waiting);
-            // What was said before somebody listened is lost: so look once more.
+            // A wake-up that was sent before the socket was bound is lost: so look once more.
             let processes = self.processes;
             if is_new
                 && self
@@ -198,7 +198,7 @@ impl AcquireContext<'_> {
         {
             return Ok(AcquireAttempt::Queued(id, waiting));
         }
-        // A daemon asks the drivers itself, and whoever goes to the end of the queue decides nothing.
+        // A daemon asks the drivers itself, and a job that goes to the end of the queue decides nothing.
         let need = self.ledger.read(|books| {
             Ok(!by_daemon::is_served(books, processes, want, ticket)?
                 && !(ticket.is_none() && is_behind(books, processes, want)?))
@@ -254,7 +254,7 @@ impl AcquireContext<'_> {
                 return Ok(Ok(AcquireAttempt::Retry));
             };
             let owner = want.asker.audited();
-            // First come, first served, nobody behind the first that lives matters.
+            // In a queue that is first come, first served, only the first living job matters.
             let recovered = if want.scheduler == FIRST_COME {
                 recover_head(books, processes, &owner)?
             } else {
@@ -438,7 +438,7 @@ fn acquire_behind(
     want: &AcquireRequest<'_>,
 ) -> Result<Outcome, Error> {
     check_order(books.head()?.as_ref(), want)?;
-    // Whoever can never be served is refused at once, not at the head of the queue.
+    // A job that can never run is refused at once, not at the head of the queue.
     let idle = node.loaded().idle.view();
     if let Err(never @ Refusal::Infeasible(_)) = want.policy.decide(want.request, &idle) {
         return Ok(Err(never));
@@ -461,7 +461,7 @@ fn acquire_behind(
 
 /// First come, first served.
 ///
-/// Called for the first of the queue, and for who comes while nobody is there.
+/// Called for the head of the queue, and for a new job while the queue is empty.
 fn acquire_fifo(
     books: &LedgerTx<'_>,
     node: &Node,
@@ -470,7 +470,7 @@ fn acquire_fifo(
     ticket: Option<i64>,
 ) -> Result<Outcome, Error> {
     let (all, before) = books.waiting(ticket.unwrap_or(i64::MAX))?;
-    // Recovery has removed the dead, and somebody else is the first.
+    // Recovery has removed dead jobs, and another job is the head.
     if before > 0 {
         return match ticket {
             Some(id) => Ok(Ok(AcquireAttempt::Enqueued(id))),
@@ -532,8 +532,8 @@ fn acquire_fifo(
     Ok(Ok(AcquireAttempt::Queued(id, waiting)))
 }
 
-/// The refusal of a request that is made within a lease, if nobody but that lease has what it waits for: its end comes
-/// after the end of whoever waits.
+/// The refusal of a request that runs inside a lease, if that lease alone holds what it waits for: the lease ends after
+/// the request.
 fn waits_for_itself(
     books: &LedgerTx<'_>,
     node: &Node,

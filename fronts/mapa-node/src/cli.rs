@@ -63,7 +63,7 @@ pub(crate) enum Command {
     Log(LogArgs),
     /// Free what crashes have left, adopt what still runs, and check the ledger.
     Recover,
-    /// End a lease when its time is up, if its own program is killed. `mapa run --time` starts this.
+    /// End an expired lease if its `mapa run` was killed. `mapa run --time` starts this.
     #[command(hide = true)]
     Keep(KeepArgs),
     /// Write completions of the command line for a shell: bash, zsh, fish, elvish or powershell.
@@ -328,10 +328,10 @@ pub(crate) struct ReleaseArgs {
     pub force: bool,
 }
 
-/// What to keep.
+/// The lease that the keeper ends in time.
 #[derive(Debug, Args)]
 pub(crate) struct KeepArgs {
-    /// The lease.
+    /// Its number in the ledger.
     pub lease: i64,
 }
 

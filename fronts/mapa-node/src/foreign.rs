@@ -43,7 +43,7 @@ fn answered(snapshot: DriverSnapshot, by_nvml: bool) -> Result<DriverSnapshot, S
 /// A process of a lease that uses a device which the lease does not have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stray {
-    /// The lease.
+    /// The number of its lease.
     pub lease: i64,
     /// The device that it uses.
     pub device: DeviceId,
@@ -61,8 +61,8 @@ enum Owner {
     Nobody,
 }
 
-/// Of the uses that the drivers tell of, those by processes that no lease has on that device: they withhold their
-/// devices, or the instances of these. And which of them belong to a lease of other devices.
+/// Finds foreign processes: those that use a device which no lease of theirs holds. They withhold the device, or the
+/// instance. Also returns which of them belong to a lease of other devices.
 #[must_use]
 pub(crate) fn foreign(
     node: &Node,
@@ -89,7 +89,7 @@ pub(crate) fn foreign(
             .and_then(|number| node.instance(whole, number));
         let holds = |lease: &Lease| {
             let mut devices = lease.devices.iter();
-            // An instance that is gone has no number any more: who holds one of the device may be there.
+            // A destroyed instance has no number any more: a lease of any instance of the device may have it.
             devices.any(|key| match node.device(key) {
                 Some(held) => match instance {
                     Some(used) => held == used || held == whole,
@@ -136,7 +136,7 @@ struct Owners<'a> {
     processes: &'a Processes,
     by_mark: BTreeMap<String, &'a Lease>,
     by_pid: BTreeMap<i32, Vec<(&'a Identity, &'a Lease)>>,
-    /// Who has started whom: read when the first mark asks for it.
+    /// The parents of processes: read when the first mark asks for them.
     families: OnceCell<ProcessTree>,
 }
 
@@ -185,8 +185,8 @@ impl<'a> Owners<'a> {
     fn is_of(&self, pid: i32, lease: &Lease, mark: &str) -> bool {
         let own = || lease.child.iter().chain([&lease.asker.process]);
         let is_judged = own().all(|own| self.processes.life(own) != Liveness::Elsewhere);
-        // Of a lease that was adopted, whose processes had no group, of one of another PID namespace, and of one whose
-        // devices programs of others share, nothing but the mark tells.
+        // Only the mark identifies processes of an adopted lease without a group, of a lease of another PID namespace,
+        // and of a lease whose devices other programs share.
         let is_grouped = lease.cgroup.is_some();
         if !is_judged || lease.adopted && !is_grouped || tasks_of(lease).is_some() {
             return true;

@@ -40,14 +40,14 @@ const PASSED: [i32; 14] = [
     SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ,
 ];
 
-/// Whether a signal ends whoever does not handle it: who waits in the queue leaves it.
+/// Whether a signal ends a program that does not handle it: a waiting job leaves the queue.
 fn is_ending(number: i32) -> bool {
     !matches!(number, SIGWINCH | SIGCONT | SIGTSTP | SIGCHLD)
 }
 
 /// Stops this program, as the signal does that it has caught.
 pub(crate) fn stop_self() {
-    // It goes on here once it is continued.
+    // The call returns once SIGCONT comes.
     let _ = emulate_default_handler(SIGTSTP);
 }
 

@@ -1,5 +1,5 @@
-//! Who ends a lease in time if its own program is killed: a process of its own, which holds nothing and does nothing
-//! else. Where it is killed too, the daemon does it, or the next `mapa` of anybody who may.
+//! The keeper of a lease: a process that ends an expired lease if its `mapa run` was killed. If the keeper is killed too,
+//! the daemon ends the lease, or the next `mapa` of the same user or of root.
 
 use std::io::{self, PipeWriter};
 use std::os::fd::AsFd;
@@ -54,7 +54,7 @@ impl Keeper {
     }
 }
 
-/// Waits until the program of a lease has ended, and ends the lease's processes when its time is up.
+/// Waits until the `mapa run` of a lease has ended, and ends the lease's processes once it has expired.
 ///
 /// # Errors
 /// The ledger cannot be used.

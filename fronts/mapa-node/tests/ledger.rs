@@ -104,7 +104,7 @@ fn ledger_of_version_4_is_converted() {
     database.execute_batch(back).unwrap();
     for (table, columns) in [
         ("decisions", &["uid", "command", "status", "hash"][..]),
-        ("leases", &["deadline", "owner_kind", "owner_name"]),
+        ("leases", &["deadline"]),
     ] {
         for column in columns {
             let drop = format!("ALTER TABLE {table} DROP COLUMN {column}");

@@ -210,7 +210,7 @@ pub struct Uncordoned {
 pub struct Audit {
     /// The decisions, latest last.
     pub decisions: Vec<AuditRow>,
-    /// What `--verify` has found; null without it.
+    /// The result of `--verify`; null without it.
     pub verified: Option<VerifiedAudit>,
 }
 

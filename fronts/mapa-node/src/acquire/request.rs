@@ -63,8 +63,8 @@ pub(crate) fn waiting(queue: &[Ticket]) -> impl Iterator<Item = &Ticket> {
         .filter(|ticket| ticket.lease.is_none() && ticket.refusal.is_none())
 }
 
-/// How the ledger says that a job waits because others come before it, by this order. How many is counted when somebody
-/// asks: whoever starts would else have to write it for all who wait.
+/// The reason in the ledger of a job that waits for its turn by this order. The number of jobs before it is counted when
+/// the reason is shown: otherwise each start would have to rewrite the reasons of all waiting jobs.
 pub(crate) fn turn(scheduler: &str) -> String {
     match scheduler {
         FIRST_COME => "its turn in the queue".to_owned(),
@@ -72,7 +72,7 @@ pub(crate) fn turn(scheduler: &str) -> String {
     }
 }
 
-/// Why a job waits before which so many others do, by what the ledger says of it.
+/// The reason of a waiting job for people: the one in the ledger, with the number of jobs before it.
 pub(crate) fn wait_reason(said: &str, before: usize) -> String {
     if !said.starts_with("its turn") {
         return said.to_owned();

@@ -59,7 +59,7 @@ impl NodeJournal {
     }
 }
 
-/// What is said of an entry that cannot be read.
+/// The message about an entry that cannot be read.
 fn unreadable(file: &Path) -> String {
     format!(
         "{}: an entry of the journal that cannot be read was set aside: look which change it names, and revert it by hand",

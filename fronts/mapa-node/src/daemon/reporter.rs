@@ -226,7 +226,7 @@ impl Reporter {
         status.events = events;
     }
 
-    /// Tells of the machine before the first event: on an idle one it may be long in coming.
+    /// Reports the machine before the first event, which may come late on an idle machine.
     pub(crate) fn begin(&mut self, node: &Node, leases: &[Lease]) {
         let held: BTreeSet<DeviceId> = leases
             .iter()

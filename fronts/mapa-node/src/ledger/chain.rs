@@ -1,7 +1,7 @@
 //! The chain of hashes over the audit: each row has one of itself and of the row before.
 //!
-//! Whoever may write the file can change a row, but then its hash, and those of all rows behind it, are others. Rows of
-//! ledgers that are older than the chain have none.
+//! A program that changes a row must also change its hash and the hashes of all later rows. Rows from before version 6
+//! have no hash.
 
 use std::fmt::Write;
 

@@ -273,7 +273,7 @@ fn write_ahead(connection: &Connection) -> Result<(), Error> {
     connection.busy_timeout(LOCKED)?;
     let turned_on = patiently(|| {
         let done = connection.pragma_update(None, "journal_mode", "wal");
-        // Whoever has an earlier ledger open that was emptied holds it locked, and another program would not take long.
+        // A program that still has an emptied ledger open keeps it locked; one that makes the ledger does not take long.
         match done {
             Err(_) if begun.elapsed() > LOCKED => Ok(false),
             done => done.map(|()| true),

@@ -20,7 +20,7 @@ pub fn now() -> UnixNanos {
     })
 }
 
-/// Nanoseconds since the boot, the time that the machine was suspended included: nobody can set this clock.
+/// Nanoseconds since the boot, with the time that the machine was suspended. No program can set this clock.
 pub(crate) fn since_boot() -> i64 {
     let up = clock_gettime(ClockId::Boottime);
     (up.tv_sec.saturating_mul(1_000_000_000)).saturating_add(up.tv_nsec)
@@ -172,7 +172,7 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// Who asks, for the audit: the user, and the name that the user goes by if that is another.
+    /// The requester in the audit: the user, and `--tenant` if it is another name.
     #[must_use]
     pub fn audited(&self) -> String {
         let user = user_of(self.uid);

@@ -181,8 +181,8 @@ ALTER TABLE steward RENAME TO leader;
 ALTER TABLE leader RENAME COLUMN beat TO heartbeat;
 ";
 
-/// Who decided by the kernel's word, the command, and how it ended; and a hash of each row that covers the row before.
-/// When a lease ends by a clock that nobody can set: nanoseconds since the boot. Who else than a process owns a lease.
+/// In the audit the user as the kernel knows it, the command, its exit status, and a hash that covers the row before. The
+/// deadline of a lease in nanoseconds since the boot, a clock that no program can set.
 const CHAINED_AUDIT: &str = "
 ALTER TABLE decisions ADD COLUMN uid INTEGER;
 ALTER TABLE decisions ADD COLUMN command TEXT;
@@ -190,8 +190,6 @@ ALTER TABLE decisions ADD COLUMN status INTEGER;
 ALTER TABLE decisions ADD COLUMN hash TEXT;
 
 ALTER TABLE leases ADD COLUMN deadline INTEGER;
-ALTER TABLE leases ADD COLUMN owner_kind TEXT;
-ALTER TABLE leases ADD COLUMN owner_name TEXT;
 ";
 
 /// Whether a database is a ledger, or empty: nothing is written to another one.

@@ -129,7 +129,10 @@ pub fn manage(args: &ManagerArgs) -> ExitCode {
 /// There are no instances, somebody else holds them, or the socket cannot be made.
 fn serve(args: &ManagerArgs, output: Output) -> Result<(), Error> {
     let processes = Processes::new()?;
-    let mut ledger = Ledger::open(ledger_file(args.ledger.as_deref(), args.instances.is_some())?)?;
+    let mut ledger = Ledger::open(ledger_file(
+        args.ledger.as_deref(),
+        args.instances.is_some(),
+    )?)?;
     let instances = match &args.instances {
         Some(file) => {
             let bytes = LocalFiles.bytes(file)?;
