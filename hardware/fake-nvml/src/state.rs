@@ -77,6 +77,10 @@ pub struct Counters {
     pub pcie_rx_kbps: u32,
     /// Retries on PCIe since the device started.
     pub pcie_replays: u32,
+    /// The lanes of its PCIe link now; 0 stands for all that its slot has.
+    pub pcie_lanes: u32,
+    /// The generation of its PCIe link now; 0 stands for that of its slot.
+    pub pcie_generation: u32,
     /// Power, mW.
     pub power_mw: u32,
     /// The limit of power, mW.

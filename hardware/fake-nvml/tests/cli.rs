@@ -114,7 +114,7 @@ fn what_cannot_be_done_is_told() {
 
     ["--dir", "here", "stop", "0", "1"] -> error: device 0 has no process 1
 
-    ["--dir", "here", "set", "0", "power=1"] -> error: unknown field `power`, expected one of `gpu_utilization`, `memory_utilization`, `pcie_tx_kbps`, `pcie_rx_kbps`, `pcie_replays`, `power_mw`, `power_limit_mw`, `energy_mj`, `temperature_c`, `ecc_corrected`, `ecc_uncorrected`, `recovery_action`, `reserved_bytes`
+    ["--dir", "here", "set", "0", "power=1"] -> error: unknown field `power`, expected one of `gpu_utilization`, `memory_utilization`, `pcie_tx_kbps`, `pcie_rx_kbps`, `pcie_replays`, `pcie_lanes`, `pcie_generation`, `power_mw`, `power_limit_mw`, `energy_mj`, `temperature_c`, `ecc_corrected`, `ecc_uncorrected`, `recovery_action`, `reserved_bytes`
 
     ["--dir", "here", "set", "0", "power_mw"] -> error: `power_mw`: expected COUNTER=NUMBER
 

@@ -1,4 +1,5 @@
-//! The cache: the answer of an earlier call, kept in a file until the machine boots again.
+//! The cache: the answer of an earlier call, kept in a file until the machine boots again. It has what joins
+//! devices. Which links are up now is not kept: whoever reads it asks for that.
 //!
 //! Each machine has a file of its own, so that servers that share a home folder do not overwrite
 //! each other's. The file is written under another name and renamed, so that a reader without locks
@@ -14,13 +15,13 @@ use std::time::{Duration, SystemTime};
 use mapa_topologies::{MAX_BYTES, Machine, Says, Warning};
 use serde::{Deserialize, Serialize};
 
-use crate::found::Discovered;
+use crate::found::{Answers, Discovered, SourceResult};
 use crate::host::HostFiles;
 use crate::live::Live;
 use crate::source::Source;
 
 const FORMAT: &str = "mapa-live";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The machine and caller for which an answer holds. If any field differs, the drivers are queried.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -47,10 +48,90 @@ struct CacheEntry {
     at: u64,
     by: String,
     driver: Option<String>,
-    says: Says,
-    warnings: Vec<Warning>,
-    /// The text of a machine file.
-    machine: String,
+    description: Description,
+}
+
+/// How a machine is kept.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum Description {
+    /// Of a source that does not tell which links are up.
+    Machine {
+        /// The text of a machine file.
+        text: String,
+        says: Says,
+        warnings: Vec<Warning>,
+    },
+    /// The answers from which it follows, with the present state of links.
+    Answers(Box<Answers>),
+}
+
+/// An answer as it is kept, without the present state of links.
+pub(crate) struct KeptAnswer {
+    by: Source,
+    driver: Option<String>,
+    at: SystemTime,
+    description: Description,
+}
+
+impl KeptAnswer {
+    /// The answers on which the present state of links is laid, if the source has told them.
+    pub(crate) fn answers(&self) -> Option<&Answers> {
+        match &self.description {
+            Description::Answers(answers) => Some(answers),
+            Description::Machine { .. } => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn answers_mut(&mut self) -> Option<&mut Answers> {
+        match &mut self.description {
+            Description::Answers(answers) => Some(answers),
+            Description::Machine { .. } => None,
+        }
+    }
+
+    /// The machine; `None` if the answer is none.
+    pub(crate) fn discovered(self, file: &Path) -> Option<Discovered> {
+        let (machine, says, links) = match self.description {
+            Description::Machine {
+                text,
+                says,
+                warnings,
+            } => {
+                let mut machine = Machine::from_toml(&text).ok()?;
+                machine.warnings = warnings;
+                (machine, says, Vec::new())
+            }
+            Description::Answers(answers) => {
+                let found = of_answers(*answers)?;
+                (found.machine, found.says, found.links)
+            }
+        };
+        Some(Discovered {
+            machine,
+            says,
+            state: None,
+            by: self.by,
+            driver: self.driver,
+            cached: true,
+            at: self.at,
+            file: Some(file.to_owned()),
+            tried: Vec::new(),
+            unanswered: None,
+            links,
+        })
+    }
+}
+
+#[cfg(all(feature = "nvml", target_os = "linux"))]
+fn of_answers(answers: Answers) -> Option<SourceResult> {
+    answers.found().ok()
+}
+
+#[cfg(not(all(feature = "nvml", target_os = "linux")))]
+fn of_answers(answers: Answers) -> Option<SourceResult> {
+    match answers {}
 }
 
 /// The cache file for this machine and caller.
@@ -100,7 +181,7 @@ impl CacheSlot {
     }
 
     /// The kept answer, if it holds for this machine and caller.
-    pub(crate) fn read(&self) -> Option<Discovered> {
+    pub(crate) fn read(&self) -> Option<KeptAnswer> {
         let mut bytes = Vec::new();
         fs::File::open(&self.file)
             .ok()?
@@ -116,28 +197,29 @@ impl CacheSlot {
             .into_iter()
             .find(|source| source.name() == entry.by)?;
         let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(entry.at))?;
-        let mut machine = Machine::from_toml(&entry.machine).ok()?;
-        machine.warnings = entry.warnings;
-        Some(Discovered {
-            machine,
-            says: entry.says,
-            state: None,
+        Some(KeptAnswer {
             by,
             driver: entry.driver,
-            cached: true,
             at,
-            file: Some(self.file.clone()),
-            tried: Vec::new(),
-            unanswered: None,
+            description: entry.description,
         })
     }
 
-    /// Writes an answer to the cache. It replaces the earlier one.
-    pub(crate) fn write(&self, found: &Discovered) -> io::Result<()> {
+    /// Writes an answer to the cache, with the answers from which it follows, if there are such. It replaces the
+    /// earlier one.
+    pub(crate) fn write(&self, found: &Discovered, answers: Option<Answers>) -> io::Result<()> {
         let since = found
             .at
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
+        let description = match answers {
+            Some(answers) => Description::Answers(Box::new(answers)),
+            None => Description::Machine {
+                text: found.machine.to_toml().map_err(io::Error::other)?,
+                says: found.says,
+                warnings: found.machine.warnings.clone(),
+            },
+        };
         let entry = CacheEntry {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -145,9 +227,7 @@ impl CacheSlot {
             at: since.as_secs(),
             by: found.by.name().to_owned(),
             driver: found.driver.clone(),
-            says: found.says,
-            warnings: found.machine.warnings.clone(),
-            machine: found.machine.to_toml().map_err(io::Error::other)?,
+            description,
         };
         let text = serde_json::to_string_pretty(&entry).map_err(io::Error::other)?;
         fs::create_dir_all(&self.folder)?;

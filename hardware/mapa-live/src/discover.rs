@@ -2,11 +2,11 @@
 
 use std::time::SystemTime;
 
-use mapa_topologies::Warning;
+use mapa_topologies::{Machine, Warning};
 
-use crate::cache::CacheSlot;
+use crate::cache::{CacheSlot, KeptAnswer};
 use crate::error::Error;
-use crate::found::{Discovered, NoAnswer, SourceResult};
+use crate::found::{Answers, Discovered, NoAnswer, SourceResult};
 use crate::host::HostFiles;
 use crate::kfd;
 use crate::live::Live;
@@ -19,6 +19,9 @@ use crate::source::{Attempt, Source};
 /// these versions of the drivers and of this crate, to a caller that sees the same devices, and
 /// with the same paths in `live`. Otherwise the sources are queried in the order of
 /// [`Source::ALL`]. The first that describes a machine completely enough is taken.
+///
+/// The cache has what joins devices. Which links are up now, and how many lanes of PCIe devices have, is asked at
+/// each call, of NVML: the machine is always the present one.
 ///
 /// # Examples
 /// ```no_run
@@ -36,24 +39,30 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
     let host = HostFiles::new(&live.roots);
     let folder = live.cache.as_deref();
     let slot = folder.and_then(|folder| CacheSlot::new(folder, &host, live));
-    if let Some(slot) = &slot
-        && !live.refresh
-        && let Some(mut kept) = slot.read()
-    {
-        kept.machine.fabric.set_virtual(host.is_virtual());
-        return Ok(kept);
+    let mut kept = slot.as_ref().and_then(CacheSlot::read);
+    let is_present = !live.refresh && kept.as_mut().is_some_and(|kept| lay(kept, live));
+    if is_present && let Some(found) = of_cache(&mut kept, &host, slot.as_ref()) {
+        return Ok(found);
     }
     let mut tried = Vec::new();
     let mut failed = None;
     for source in Source::ALL {
         let mut attempt = Attempt::new(source, live.place(source));
-        match ask(source, live, &host) {
+        let earlier = kept.as_ref().and_then(KeptAnswer::answers);
+        match ask(source, live, &host, earlier) {
             Ok(mut found) => {
                 tried.push(attempt);
-                found.machine.name = host.name().unwrap_or_else(|| "live".to_owned());
-                found.machine.fabric.set_virtual(host.is_virtual());
                 // If this source only stands in for one that failed, its answer must not be kept.
                 found.unanswered = failed.or(found.unanswered);
+                // What is kept knows devices that do not answer now, and lacks no more than a link that has come
+                // up since.
+                if !live.refresh
+                    && found.unanswered.is_some()
+                    && let Some(found) = of_cache(&mut kept, &host, slot.as_ref())
+                {
+                    return Ok(found);
+                }
+                name(&mut found.machine, &host);
                 return Ok(keep(found, source, tried, slot.as_ref()));
             }
             // Not a failure: the source will be absent in the next call too, so the answer of
@@ -69,21 +78,61 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
     Err(nothing(&tried, failed.is_some()))
 }
 
-fn ask(source: Source, live: &Live, host: &HostFiles<'_>) -> Result<SourceResult, NoAnswer> {
+/// Gives a machine the name of its host.
+fn name(machine: &mut Machine, host: &HostFiles<'_>) {
+    machine.name = host.name().unwrap_or_else(|| "live".to_owned());
+    machine.fabric.set_virtual(host.is_virtual());
+}
+
+/// The machine of a kept answer, which is taken out.
+fn of_cache(
+    kept: &mut Option<KeptAnswer>,
+    host: &HostFiles<'_>,
+    slot: Option<&CacheSlot>,
+) -> Option<Discovered> {
+    let mut found = kept.take()?.discovered(slot?.file())?;
+    name(&mut found.machine, host);
+    Some(found)
+}
+
+/// Lays the present state of links on a kept answer. False if a link is up of which it does not know where it leads.
+/// If the driver does not answer, the links count as they did: whoever decides asks it again, and learns that.
+#[cfg(all(feature = "nvml", target_os = "linux"))]
+fn lay(kept: &mut KeptAnswer, live: &Live) -> bool {
+    let Some(answers) = kept.answers_mut() else {
+        return true;
+    };
+    match crate::nvml::links(live) {
+        Ok(links) => answers.lay(&links),
+        Err(_) => true,
+    }
+}
+
+#[cfg(not(all(feature = "nvml", target_os = "linux")))]
+fn lay(_: &mut KeptAnswer, _: &Live) -> bool {
+    true
+}
+
+fn ask(
+    source: Source,
+    live: &Live,
+    host: &HostFiles<'_>,
+    earlier: Option<&Answers>,
+) -> Result<SourceResult, NoAnswer> {
     match source {
-        Source::Nvml => ask_nvml(live),
+        Source::Nvml => ask_nvml(live, earlier),
         Source::NvidiaSmi => nvidia_smi::ask(live, host),
         Source::Kfd => kfd::ask(&live.kfd(), host),
     }
 }
 
 #[cfg(all(feature = "nvml", target_os = "linux"))]
-fn ask_nvml(live: &Live) -> Result<SourceResult, NoAnswer> {
-    crate::nvml::ask(live)
+fn ask_nvml(live: &Live, earlier: Option<&Answers>) -> Result<SourceResult, NoAnswer> {
+    crate::nvml::ask(live, earlier)
 }
 
 #[cfg(not(all(feature = "nvml", target_os = "linux")))]
-fn ask_nvml(_: &Live) -> Result<SourceResult, NoAnswer> {
+fn ask_nvml(_: &Live, _: Option<&Answers>) -> Result<SourceResult, NoAnswer> {
     Err(NoAnswer::Absent(
         "not in this build: expected one for Linux with the feature `nvml`".to_owned(),
     ))
@@ -108,6 +157,7 @@ fn keep(
         file: None,
         tried,
         unanswered: found.unanswered,
+        links: found.links,
     };
     let Some(slot) = slot else { return discovered };
     let written = match &discovered.unanswered {
@@ -115,7 +165,7 @@ fn keep(
         // rest.
         Some(what) => Err(what.clone()),
         None => slot
-            .write(&discovered)
+            .write(&discovered, found.answers)
             .map_err(|error| format!("{}: {error}", slot.file().display())),
     };
     match written {

@@ -1,4 +1,5 @@
-//! What the drivers say of this moment: which devices answer, and which processes use them.
+//! What the drivers say of this moment: which devices answer, which of their links are up, and which processes use
+//! them.
 
 use std::fs;
 
@@ -6,7 +7,7 @@ use crate::error::Error;
 use crate::found::{DeviceProcess, DriverSnapshot, NoAnswer};
 use crate::live::Live;
 
-/// The devices that answer now, by NVML, and the processes that use devices: by NVML, and by the
+/// The devices that answer now, with their links, by NVML, and the processes that use devices: by NVML, and by the
 /// folders that AMD's KFD keeps for each process. Drivers that are not there use nothing.
 ///
 /// # Examples

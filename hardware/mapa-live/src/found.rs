@@ -1,5 +1,6 @@
 //! The answer of one source, and the result of discovery.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -38,6 +39,9 @@ pub struct Discovered {
     /// What a driver failed to answer that it may answer later: until then the machine may lack something.
     /// `None` if the answer comes from the cache, which keeps whole ones alone.
     pub unanswered: Option<String>,
+    /// The links of each device by its id, as they were when the machine was described; never older than this
+    /// call. Empty unless NVML describes the machine.
+    pub links: Vec<LinkStatus>,
 }
 
 /// The state that changes while a machine runs.
@@ -54,6 +58,53 @@ pub struct RuntimeState {
     pub mig_profiles: Vec<MigProfile>,
     /// The devices in MIG mode, whether or not they have instances. Only NVML says it.
     pub partitioned: Vec<DeviceId>,
+}
+
+/// The links of a device at one moment. What the driver does not tell is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LinkStatus {
+    /// Whether each direct link is up, by its number. On many boards some numbers lead nowhere and are never up.
+    pub direct: BTreeMap<u32, bool>,
+    /// The lanes of the PCIe link.
+    pub pcie_lanes: Option<PcieLevel>,
+    /// The generation of the PCIe link. `None` while the device does not compute: an idle one lowers it to save
+    /// power, so that the present number says nothing.
+    pub pcie_generation: Option<PcieLevel>,
+}
+
+impl LinkStatus {
+    /// Whether a machine with these links has the same paths as with the others. The generation of a PCIe link
+    /// does not count: it is known only now and then.
+    #[must_use]
+    pub fn joins_as(&self, other: &Self) -> bool {
+        self.direct == other.direct && self.pcie_lanes == other.pcie_lanes
+    }
+
+    /// The number of direct links that are up.
+    #[must_use]
+    pub fn up(&self) -> u32 {
+        // A device has a few dozen links.
+        self.direct.values().filter(|up| **up).count() as u32
+    }
+}
+
+/// A figure of a PCIe link, and the most that device and slot can have together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PcieLevel {
+    /// The present figure.
+    pub now: u32,
+    /// The most.
+    pub most: u32,
+}
+
+impl PcieLevel {
+    /// Whether the link has less than it can have.
+    #[must_use]
+    pub fn is_reduced(self) -> bool {
+        self.now < self.most
+    }
 }
 
 /// What the drivers say of this moment.
@@ -82,6 +133,8 @@ pub struct DeviceStatus {
     pub lost: bool,
     /// What is wrong with it, in words: for people.
     pub trouble: Option<String>,
+    /// Its links; `None` of a device that is lost, or that this user may not ask.
+    pub links: Option<LinkStatus>,
 }
 
 impl DeviceStatus {
@@ -145,7 +198,21 @@ pub(crate) struct SourceResult {
     /// The first query that failed or timed out, and how. A later call may get its answer, so the
     /// present answer must not be kept.
     pub(crate) unanswered: Option<String>,
+    /// The links of each device when it was asked.
+    pub(crate) links: Vec<LinkStatus>,
+    /// The answers from which the machine follows, with the other end of each link that is or was up; `None` if
+    /// the source tells nothing of the state of links.
+    pub(crate) answers: Option<Answers>,
 }
+
+/// The answers of NVML, from which a machine follows.
+#[cfg(all(feature = "nvml", target_os = "linux"))]
+pub(crate) use crate::nvml::Answers;
+
+/// Without NVML there are none.
+#[cfg(not(all(feature = "nvml", target_os = "linux")))]
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Answers {}
 
 impl SourceResult {
     /// The machine of one dump, if the dump is complete enough.
@@ -164,6 +231,8 @@ impl SourceResult {
             driver: None,
             state,
             unanswered: None,
+            links: Vec::new(),
+            answers: None,
         })
     }
 }

@@ -36,7 +36,9 @@ mod watch;
 pub use discover::discover;
 pub use driver_snapshot::driver_snapshot;
 pub use error::Error;
-pub use found::{DeviceProcess, DeviceStatus, Discovered, DriverSnapshot, RuntimeState};
+pub use found::{
+    DeviceProcess, DeviceStatus, Discovered, DriverSnapshot, LinkStatus, PcieLevel, RuntimeState,
+};
 pub use health::{Health, HealthChange, is_of_program};
 #[cfg(target_os = "linux")]
 pub use kernel::{

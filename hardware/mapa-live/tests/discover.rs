@@ -404,7 +404,7 @@ fn a_broken_file_is_overwritten() {
         "{".to_owned(),
         whole[..whole.len() / 2].to_owned(),
         whole.replace("\"mapa-live\"", "\"mapa-dead\""),
-        whole.replace("\"version\": 1", "\"version\": 2"),
+        whole.replace("\"version\": 2", "\"version\": 3"),
         whole.replace("\"nvidia-smi\"", "\"rumour\""),
         whole.replace("mapa-machine", "mapa-toaster"),
         whole.replace("\"at\"", "\"when\""),

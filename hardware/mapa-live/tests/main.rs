@@ -7,5 +7,7 @@ mod discover;
 mod kfd;
 mod levers;
 #[cfg(feature = "nvml")]
+mod links;
+#[cfg(feature = "nvml")]
 mod nvml;
 mod telemetry;

@@ -128,13 +128,17 @@ calls! {
         to.set(slot(&call.whole(device)?)?.0)
     };
     fn nvmlDeviceGetCurrPcieLinkGeneration(device: by nvmlDevice_t, to: out c_uint) |call| {
-        to.set(slot(&call.whole(device)?)?.0)
+        let seat = call.whole(device)?;
+        let most = slot(&seat)?.0;
+        to.set(reduced(seat.now().counters.pcie_generation, most))
     };
     fn nvmlDeviceGetMaxPcieLinkWidth(device: by nvmlDevice_t, to: out c_uint) |call| {
         to.set(slot(&call.whole(device)?)?.1)
     };
     fn nvmlDeviceGetCurrPcieLinkWidth(device: by nvmlDevice_t, to: out c_uint) |call| {
-        to.set(slot(&call.whole(device)?)?.1)
+        let seat = call.whole(device)?;
+        let most = slot(&seat)?.1;
+        to.set(reduced(seat.now().counters.pcie_lanes, most))
     };
 
     fn nvmlDeviceGetMemoryInfo(device: by nvmlDevice_t, memory: out nvmlMemory_t) |call| {
@@ -269,6 +273,14 @@ pub(super) fn pci_info(pci: &Pci) -> nvmlPciInfo_t {
 
 fn slot(seat: &CallDevice) -> CallResult<(c_uint, c_uint)> {
     seat.gpu().pcie.ok_or(Code::NotSupported)
+}
+
+/// A figure that a state sets, or the most if it sets none.
+fn reduced(set: u32, most: u32) -> u32 {
+    match set {
+        0 => most,
+        _ => set.min(most),
+    }
 }
 
 /// Total, reserved and used memory of a device or a MIG device, bytes.

@@ -1,59 +1,122 @@
 //! The machine that NVML's answers describe. Any answer may be missing; the rest of the machine
 //! follows from the others.
+//!
+//! Where a link leads does not change while a machine runs; whether it is up does. So the cache keeps the
+//! answers, with the other end of each link that was ever up, and the present state of links is laid over them
+//! (`lay`) before the machine is built: a link that is down joins nobody, and is missing in the count.
 
-use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, LinkClass, NodeId, NodeKind};
+use std::borrow::Cow;
+
+use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, LinkClass, LinksUp, NodeId, NodeKind};
 use mapa_topologies::{
     ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS, Error, HostDetail, Labels, Machine, MigInstance,
-    PeerAccess, Port, Says, Vendor, Warning, assume_host_paths,
+    PeerAccess, Port, Says, Vendor, Warning, assume_host_paths, products,
 };
+use serde::{Deserialize, Serialize};
 
-use crate::found::{NoAnswer, RuntimeState, SourceResult};
+use super::links::DeviceLinks;
+use crate::found::{LinkStatus, NoAnswer, PcieLevel, RuntimeState, SourceResult};
 
-/// Everything that the library answered.
-#[derive(Default)]
-pub(super) struct Answers {
+/// Everything that the library answered. What is not kept for the next call is skipped in writing.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Answers {
     pub(super) driver: Option<String>,
     /// Whether every device could be queried.
     pub(super) every_device: bool,
     pub(super) devices: Vec<DeviceAnswers>,
     /// The class of the host path between two devices, by their places in `devices`.
     pub(super) ancestors: Vec<(usize, usize, LinkClass)>,
+    #[serde(skip)]
     pub(super) peer_access: Vec<PeerAccess>,
+    #[serde(skip)]
     pub(super) mig_instances: Vec<MigInstance>,
     /// The devices in MIG mode.
+    #[serde(skip)]
     pub(super) partitioned: Vec<DeviceId>,
     /// The facts that the library did not give, in words.
-    pub(super) unsaid: Vec<&'static str>,
+    pub(super) unsaid: Vec<Cow<'static, str>>,
     pub(super) warnings: Vec<String>,
     /// The first question that failed, though the library knows it and the device could answer.
+    #[serde(skip)]
     pub(super) failed: Option<String>,
 }
 
 /// The library's answers about one device.
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct DeviceAnswers {
     /// The library's number of the device.
     pub(super) index: u32,
+    #[serde(with = "SavedInfo")]
     pub(super) info: DeviceInfo,
     /// GB/s per direction of the device's own connection to the host.
+    #[serde(with = "exact")]
     pub(super) pcie_gbps: Option<f64>,
     /// GB/s per direction of one direct link of the device.
+    #[serde(with = "exact")]
     pub(super) link_gbps: Option<f64>,
     /// The device's direct links; `None` if the library did not give them.
     pub(super) links: Option<Vec<DirectLink>>,
+    /// The lanes of its PCIe link now.
+    #[serde(skip)]
+    pub(super) pcie_lanes: Option<PcieLevel>,
+    /// The generation of its PCIe link while it computes.
+    #[serde(skip)]
+    pub(super) pcie_generation: Option<PcieLevel>,
+    /// Whether it did not say which of its links are up now: it is lost, perhaps. What its neighbours say of them
+    /// counts.
+    #[serde(skip)]
+    pub(super) is_silent: bool,
+}
+
+/// Figures as texts: JSON's reader rounds numbers, and a machine of the cache would be another one than the same
+/// machine asked anew.
+mod exact {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(gbps: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+        gbps.map(|gbps| gbps.to_string()).serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Option<f64>, D::Error> {
+        let text: Option<String> = Option::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom))
+            .transpose()
+    }
+}
+
+/// How a device's facts are written.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "DeviceInfo", deny_unknown_fields)]
+struct SavedInfo {
+    product: Option<String>,
+    index: Option<u32>,
+    uuid: Option<String>,
+    pci: Option<String>,
+    numa: Option<u32>,
+    memory_bytes: Option<u64>,
+    // The library does not tell how a device can be partitioned.
+    #[serde(skip)]
+    mig: Option<std::sync::Arc<mapa_core::mig::Model>>,
 }
 
 /// One direct link, as the device at one of its ends reports it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct DirectLink {
     pub(super) number: u32,
     pub(super) active: bool,
     /// The PCI address of its other end.
     pub(super) remote: Option<String>,
+    /// Known of a link that is up, and of one that was.
     pub(super) end: FarEnd,
 }
 
 /// The other end of a link.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum FarEnd {
     /// The device at this place in [`Answers::devices`].
     Device(usize),
@@ -75,27 +138,116 @@ impl DeviceAnswers {
     pub(super) fn count(&self, end: FarEnd) -> usize {
         self.active().filter(|link| link.end == end).count()
     }
+
+    /// GB/s per direction of the device's own connection to the host, with the lanes that it has now.
+    fn host_gbps(&self) -> Option<f64> {
+        let share = self
+            .pcie_lanes
+            .map_or(1.0, |lanes| f64::from(lanes.now) / f64::from(lanes.most));
+        self.pcie_gbps.map(|gbps| gbps * share)
+    }
+
+    /// The links to devices and switches that are up, of all that are or were.
+    fn links_up(&self) -> LinksUp {
+        let joins = |link: &&DirectLink| matches!(link.end, FarEnd::Device(_) | FarEnd::Switch);
+        let (up, all) = (self.active().filter(joins), self.links.iter().flatten());
+        LinksUp {
+            up: up.count() as u32,
+            all: all.filter(joins).count() as u32,
+        }
+    }
+
+    /// The state of its links.
+    fn status(&self) -> LinkStatus {
+        let links = self.links.iter().flatten();
+        LinkStatus {
+            direct: links.map(|link| (link.number, link.active)).collect(),
+            pcie_lanes: self.pcie_lanes,
+            pcie_generation: self.pcie_generation,
+        }
+    }
+
+    /// Takes over the present state of its links. False if one is up whose other end is not known.
+    fn lay(&mut self, now: &LinkStatus) -> bool {
+        self.pcie_lanes = now.pcie_lanes;
+        self.pcie_generation = now.pcie_generation;
+        if now.direct.is_empty() {
+            return true;
+        }
+        let links = self.links.get_or_insert_default();
+        let mut is_known = true;
+        for (&number, &active) in &now.direct {
+            match links.iter_mut().find(|link| link.number == number) {
+                Some(link) => {
+                    is_known &= !active || link.active || link.end != FarEnd::Unknown;
+                    link.active = active;
+                }
+                None => is_known &= !active,
+            }
+        }
+        is_known
+    }
 }
 
 impl Answers {
+    /// Lays the present state of links over these answers. False if a link is up whose other end is not known: the
+    /// library must be asked where it leads.
+    pub(crate) fn lay(&mut self, now: &[DeviceLinks]) -> bool {
+        let mut is_known = true;
+        for device in &mut self.devices {
+            let links = now.iter().find(|links| links.is_of(&device.info));
+            match links {
+                Some(DeviceLinks { status, .. }) => is_known &= device.lay(status),
+                None => device.is_silent = true,
+            }
+        }
+        is_known
+    }
+
+    /// Takes over from earlier answers where links lead that are down now.
+    pub(crate) fn remember(&mut self, earlier: &Self) {
+        // Ends are places in the list, so they hold in a list of the same devices alone.
+        let names = |answers: &Self| -> Vec<Option<String>> {
+            let devices = answers.devices.iter();
+            devices.map(|device| device.info.uuid.clone()).collect()
+        };
+        if names(self) != names(earlier) {
+            return;
+        }
+        for (device, before) in self.devices.iter_mut().zip(&earlier.devices) {
+            device.link_gbps = device.link_gbps.or(before.link_gbps);
+            let known = before.links.iter().flatten();
+            for was in known.filter(|link| link.end != FarEnd::Unknown) {
+                let mut links = device.links.iter_mut().flatten();
+                if let Some(link) = links.find(|link| link.number == was.number)
+                    && !link.active
+                {
+                    link.end = was.end;
+                }
+            }
+        }
+    }
+
     /// The machine, if the answers give at least its devices and the links or paths between them.
-    pub(super) fn found(self) -> Result<SourceResult, NoAnswer> {
+    pub(crate) fn found(self) -> Result<SourceResult, NoAnswer> {
         self.check()?;
         let says = self.says();
         let machine = self.machine(says)?;
         let state = RuntimeState {
             ports: self.ports(),
-            peer_access: self.peer_access,
-            mig_instances: self.mig_instances,
+            peer_access: self.peer_access.clone(),
+            mig_instances: self.mig_instances.clone(),
             mig_profiles: Vec::new(),
-            partitioned: self.partitioned,
+            partitioned: self.partitioned.clone(),
         };
         Ok(SourceResult {
             machine,
             says,
-            driver: self.driver,
+            driver: self.driver.clone(),
             state,
-            unanswered: self.failed,
+            unanswered: self.failed.clone(),
+            links: self.devices.iter().map(DeviceAnswers::status).collect(),
+            answers: Some(self),
         })
     }
 
@@ -134,6 +286,10 @@ impl Answers {
         self.add_links(&mut fabric, &ids, &mut warnings)?;
         self.add_switch(&mut fabric, &ids)?;
         self.add_host(&mut fabric, &ids)?;
+        let down = self.links_down();
+        for &(at, links) in &down {
+            fabric.set_links_up(ids[at], links)?;
+        }
         let driver = self
             .driver
             .iter()
@@ -143,7 +299,7 @@ impl Answers {
             name: String::new(),
             title: format!("{} devices, asked of NVML", self.devices.len()),
             source: "NVML".to_owned() + &driver.collect::<String>(),
-            notes: self.notes(),
+            notes: self.notes(&down),
             vendor: Some(Vendor::Nvidia),
             labels: Labels::default(),
             fabric,
@@ -176,8 +332,13 @@ impl Answers {
                     self.devices[a].count(FarEnd::Device(b)),
                     self.devices[b].count(FarEnd::Device(a)),
                 );
-                let links = mine.min(other);
-                if mine != other {
+                let (x, y) = (&self.devices[a], &self.devices[b]);
+                let links = match (x.is_silent, y.is_silent) {
+                    (true, false) => other,
+                    (false, true) => mine,
+                    _ => mine.min(other),
+                };
+                if mine != other && !x.is_silent && !y.is_silent {
                     let (x, y) = (self.devices[a].index, self.devices[b].index);
                     let what = format!(
                         "GPU{x} has {mine} active links to GPU{y}, which has {other} to GPU{x}"
@@ -218,8 +379,8 @@ impl Answers {
     fn add_host(&self, fabric: &mut Fabric, ids: &[NodeId]) -> Result<(), Error> {
         for &(a, b, class) in &self.ancestors {
             let slower = self.devices[a]
-                .pcie_gbps
-                .zip(self.devices[b].pcie_gbps)
+                .host_gbps()
+                .zip(self.devices[b].host_gbps())
                 .map(|(x, y)| x.min(y));
             fabric.link(ids[a], ids[b], class, slower.unwrap_or(ASSUMED_HOST_GBPS))?;
         }
@@ -268,9 +429,62 @@ impl Answers {
         ports
     }
 
-    /// The notes of the machine: its assumptions, and the facts that NVML did not give.
-    fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+    /// The devices, by their places, with direct links that are down: those that were up before in this boot.
+    /// Otherwise as for a list of links that somebody pastes: of devices at a switch and bridged ones the product
+    /// tells how many links it has; elsewhere a difference between devices does, since on some boards links of all
+    /// devices lead nowhere.
+    fn links_down(&self) -> Vec<(usize, LinksUp)> {
+        let counts: Vec<LinksUp> = self.devices.iter().map(DeviceAnswers::links_up).collect();
+        let listed = |at: usize| self.devices[at].links.as_ref().map_or(0, Vec::len) as u32;
+        let alike = |pair: &[usize]| {
+            (counts[pair[0]].up, listed(pair[0])) == (counts[pair[1]].up, listed(pair[1]))
+        };
+        let places: Vec<usize> = (0..counts.len()).collect();
+        let are_alike = places.windows(2).all(alike);
+        let found = places.into_iter().filter_map(|at| {
+            let LinksUp { up, all: known } = counts[at];
+            let device = &self.devices[at];
+            let text = device.info.product.as_deref();
+            let product = text.and_then(products::links);
+            let is_board = product.is_some_and(|product| !product.is_bridged);
+            let of_product = product
+                .filter(|product| product.is_bridged || device.count(FarEnd::Switch) > 0)
+                .and_then(|product| product.count)
+                .map_or(0, u32::from);
+            // A board joins all devices of a product: one without any link that is up has lost them.
+            let same = |other: &usize| self.devices[*other].info.product.as_deref() == text;
+            let of_others = (0..counts.len())
+                .filter(same)
+                .map(|other| counts[other].up)
+                .max();
+            let all = match up {
+                _ if known > up => known,
+                0 if is_board && listed(at) > 0 => of_others.unwrap_or(0),
+                0 => 0,
+                _ if of_product > up => of_product,
+                _ if !are_alike => listed(at),
+                _ => 0,
+            };
+            (all > up).then_some((at, LinksUp { up, all }))
+        });
+        found.collect()
+    }
+
+    /// The notes of the machine: what its links lack, its assumptions, and the facts that NVML did not give.
+    fn notes(&self, down: &[(usize, LinksUp)]) -> Vec<String> {
+        let links = down.iter().map(|(at, LinksUp { up, all })| {
+            let index = self.devices[*at].index;
+            format!("GPU{index} has {up} of {all} direct links up.")
+        });
+        let mut notes: Vec<String> = links.collect();
+        for DeviceAnswers {
+            index, pcie_lanes, ..
+        } in &self.devices
+        {
+            if let Some(PcieLevel { now, most }) = pcie_lanes.filter(|lanes| lanes.is_reduced()) {
+                notes.push(format!("GPU{index} has {now} of {most} PCIe lanes."));
+            }
+        }
         if self.lacks_link_speed() {
             notes.push(format!(
                 "The bandwidth of direct links is unknown: {ASSUMED_DIRECT_GBPS} GB/s for each, \

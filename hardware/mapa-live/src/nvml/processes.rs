@@ -1,4 +1,4 @@
-//! What NVML says of this moment: which devices answer, and which processes use them.
+//! What NVML says of this moment: which devices answer, which of their links are up, and which processes use them.
 
 use mapa_topologies::pci_address;
 use nvml_wrapper::error::NvmlError;
@@ -6,6 +6,7 @@ use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use nvml_wrapper::sys_exports::field_id::NVML_FI_DEV_GET_GPU_RECOVERY_ACTION;
 use nvml_wrapper::{Device, Nvml};
 
+use super::links;
 use super::mig::{self, MOST_INSTANCES, is_partitioned};
 use super::queries::field;
 use crate::found::{DeviceProcess, DeviceStatus, DriverSnapshot, NoAnswer};
@@ -36,6 +37,7 @@ fn look_at(nvml: &Nvml, index: u32) -> Result<(DeviceStatus, Vec<DeviceProcess>)
         partitioned: false,
         lost: false,
         trouble: None,
+        links: None,
     };
     let asked = nvml
         .device_by_index(index)
@@ -78,6 +80,7 @@ fn look_at(nvml: &Nvml, index: u32) -> Result<(DeviceStatus, Vec<DeviceProcess>)
         instance,
     });
     let uses = uses.collect();
+    seen.links = links::status(&device);
     Ok((seen, uses))
 }
 

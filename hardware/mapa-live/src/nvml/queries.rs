@@ -37,13 +37,11 @@ use nvml_wrapper::sys_exports::field_id::{
     NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT,
 };
 
+use super::links;
 use super::machine::{Answers, DeviceAnswers, DirectLink, FarEnd};
 use super::mig::{self, MOST_INSTANCES, is_partitioned};
 use crate::found::NoAnswer;
 use crate::host::HostFiles;
-
-/// The most links of a device that are queried. The library currently has at most 18 per device.
-const MOST_LINKS: u32 = 36;
 
 /// The number of words in the set of NUMA nodes that is queried: enough for all nodes that Linux
 /// can have.
@@ -128,8 +126,8 @@ struct QueriedDevices<'n> {
 impl QueriedDevices<'_> {
     /// The answer, if there is one. Records a missing answer for the machine's notes.
     fn told<T>(&mut self, what: &'static str, answer: Result<T, NvmlError>) -> Option<T> {
-        if answer.is_err() && !self.answers.unsaid.contains(&what) {
-            self.answers.unsaid.push(what);
+        if answer.is_err() && !self.answers.unsaid.iter().any(|known| known == what) {
+            self.answers.unsaid.push(what.into());
         }
         heed(&mut self.answers.failed, what, answer)
     }
@@ -163,9 +161,11 @@ impl QueriedDevices<'_> {
             let device = &self.devices[at];
             let (generation, lanes) = (device.max_pcie_link_gen(), device.max_pcie_link_width());
             let answer = generation.and_then(|generation| Ok((generation, lanes?)));
+            let (lanes, generation) = (links::lanes(device), links::generation(device));
             let answer = self.told("PCIe connections", answer);
-            self.answers.devices[at].pcie_gbps =
-                answer.and_then(|(generation, lanes)| pcie_gbps(generation, lanes));
+            let device = &mut self.answers.devices[at];
+            (device.pcie_lanes, device.pcie_generation) = (lanes, generation);
+            device.pcie_gbps = answer.and_then(|(generation, lanes)| pcie_gbps(generation, lanes));
         }
     }
 
@@ -333,34 +333,24 @@ fn only_node(words: &[c_ulong]) -> Option<u32> {
         .then(|| at * c_ulong::BITS + word.trailing_zeros())
 }
 
-/// The links of a device. A link number that the device does not support is skipped; a device
-/// without NVLink supports none.
+/// The links of a device, with the other ends of those that are up.
 fn links_of(
     device: &Device<'_>,
     failed: &mut Option<String>,
 ) -> Result<Vec<DirectLink>, NvmlError> {
-    let mut links = Vec::new();
-    for number in 0..MOST_LINKS {
+    let links = links::direct(device)?.into_iter().map(|(number, active)| {
         let link = device.link_wrapper_for(number);
-        let active = match link.is_active() {
-            Ok(active) => active,
-            Err(NvmlError::NotSupported) => continue,
-            // Past the last link that the library can name.
-            Err(NvmlError::InvalidArg) => break,
-            Err(error) => return Err(error),
-        };
         let remote = active
             .then(|| heed(failed, "ends of links", link.remote_pci_info()))
             .flatten();
-        let remote = remote.and_then(|remote| pci_address(&remote.bus_id));
-        links.push(DirectLink {
+        DirectLink {
             number,
             active,
-            remote,
+            remote: remote.and_then(|remote| pci_address(&remote.bus_id)),
             end: FarEnd::Unknown,
-        });
-    }
-    Ok(links)
+        }
+    });
+    Ok(links.collect())
 }
 
 /// GB/s per direction of one link: the first of the printed rate, the figure for the GPU's compute
