@@ -8,6 +8,7 @@
 mod by_daemon;
 mod request;
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use mapa_core::{Decision, DeviceId, Reason, Refusal};
@@ -57,8 +58,10 @@ pub(crate) enum AcquireOutcome {
 pub(crate) struct AcquireContext<'a> {
     /// The ledger in which the lease or the ticket is written.
     pub ledger: &'a mut Ledger,
-    /// The machine, as this program found it when it began. A daemon may partition devices meanwhile.
-    pub node: &'a Node,
+    /// The machine, as this program found it last. A daemon may partition devices meanwhile.
+    pub node: Rc<Node>,
+    /// Reads the machine anew: its links have changed.
+    pub reload: &'a dyn Fn() -> Result<Node, Error>,
     /// The processes of this boot.
     pub processes: &'a Processes,
     /// Queries the drivers: called for each attempt that decides.
@@ -204,11 +207,32 @@ impl AcquireContext<'_> {
                 && !(ticket.is_none() && is_behind(books, processes, want)?))
         })?;
         let drivers = if need {
-            Some((self.drivers)().map_err(AttemptError::Drivers)?)
+            let asked = (self.drivers)().and_then(|drivers| {
+                self.renew(&drivers)?;
+                Ok(drivers)
+            });
+            Some(asked.map_err(AttemptError::Drivers)?)
         } else {
             None
         };
         Ok(self.try_acquire(want, ticket, drivers.as_ref())?)
+    }
+
+    /// Reads the machine anew if its links are not as they were: jobs wait for hours.
+    ///
+    /// # Errors
+    /// The drivers do not answer, or the machine has other devices now.
+    fn renew(&mut self, drivers: &Drivers) -> Result<(), Error> {
+        if self.node.is_current(drivers) {
+            return Ok(());
+        }
+        let node = (self.reload)()?;
+        // The request names devices by their ids.
+        if !node.has_devices_of(&self.node) {
+            return Err(Error::at("the machine", "it has other devices than before"));
+        }
+        self.node = Rc::new(node);
+        Ok(())
     }
 
     /// Removes the ticket from the queue, and releases devices that were granted just then.
@@ -238,7 +262,7 @@ impl AcquireContext<'_> {
         ticket: Option<i64>,
         drivers: Option<&Drivers>,
     ) -> Result<AcquireAttempt, Error> {
-        let (node, processes) = (self.node, self.processes);
+        let (node, processes) = (&*self.node, self.processes);
         let mut to_wake = Vec::new();
         let attempt = self.ledger.change(Durability::Boot, |books| {
             if by_daemon::is_served(books, processes, want, ticket)? {
@@ -785,7 +809,8 @@ mod tests {
         };
         let mut desk = AcquireContext {
             ledger: &mut ledger,
-            node: &node,
+            node: Rc::new(node),
+            reload: &|| Err(Error::malformed("nothing changes")),
             processes: &processes,
             drivers: &|| Ok(Drivers::default()),
         };

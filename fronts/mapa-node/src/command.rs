@@ -77,7 +77,7 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         Command::Run(args) => {
             let node = node(cli, &mut ledger, output)?;
             let machine = cli.machine.spec();
-            return run(args, &mut ledger, &node, (&machine, &live), output);
+            return run(args, &mut ledger, node, (&machine, &live), output);
         }
         Command::Ps => {
             // Names are all that the machine is for here, and the ledger has names too.
@@ -100,7 +100,7 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         Command::Tenants => operator::tenants(&mut ledger, output),
         Command::Monitor => {
             let node = node(cli, &mut ledger, output)?;
-            operator::monitor(&ledger, &node, &live, output)
+            operator::monitor(&ledger, node, (&cli.machine.spec(), &live), output)
         }
         Command::Log(args) => operator::log(args, &mut ledger, output),
         Command::Recover => operator::recovered(&mut ledger, output),

@@ -14,9 +14,10 @@ use rustix::fs::{Access, access, statfs};
 
 use crate::cli::MachineArgs;
 use crate::daemon::DaemonConfig;
+use crate::degraded::degraded;
 use crate::error::Error;
 use crate::leader::leader;
-use crate::ledger::Ledger;
+use crate::ledger::{FaultKind, Ledger};
 use crate::node::Node;
 use crate::output::Output;
 use crate::path_visibility::hidden;
@@ -119,6 +120,7 @@ fn drivers(found: &mut Diagnosis, live: &Live) {
                 format!("{devices} devices by {}{driver}", discovered.by.name()),
             );
             paths(found, &discovered);
+            links(found, &discovered);
             match mapa_live::watch(live) {
                 Ok(_) => found.ok("health of devices", "it is watched by NVML"),
                 Err(error) => found.missing(
@@ -163,6 +165,33 @@ fn paths(found: &mut Diagnosis, machine: &Discovered) {
             Some(why) => found.missing(what, why, HIDDEN_PATHS),
         },
         Err(error) => found.missing(what, error.to_string(), "describe the machine in a file"),
+    }
+}
+
+/// Whether direct links are down, or PCIe has less than device and slot have.
+fn links(found: &mut Diagnosis, machine: &Discovered) {
+    let what = "links of devices";
+    if machine.links.is_empty() {
+        return;
+    }
+    let Ok(graph) = machine.machine.graph() else {
+        return;
+    };
+    let lacks = degraded(&graph, &machine.links);
+    if lacks.is_empty() {
+        found.ok(what, "none is known to be down");
+    }
+    for lack in lacks {
+        let hint = match lack.fault {
+            FaultKind::LinksDown => {
+                "look at nvidia-smi nvlink -s and the driver's log; a reset of the GPU trains its links again"
+            }
+            _ => {
+                "look at nvidia-smi -q -d PCIE; a card that does not sit well in its slot has fewer lanes"
+            }
+        };
+        let name = &graph.device(lack.device).name;
+        found.broken(what, format!("{name}: {}", lack.detail), hint);
     }
 }
 

@@ -1,4 +1,5 @@
-//! What is wrong with devices: noted in the ledger, so that whoever decides next knows.
+//! What is wrong with devices: noted in the ledger, so that whoever decides next knows. What their links lack is
+//! noted too, and withholds none (`degraded`).
 //!
 //! Faults come from two sources. A process that decides takes a snapshot, and sees lost devices and those whose driver asks for
 //! a reset. NVML reports Xids as events only to programs that wait for them: each
@@ -14,6 +15,7 @@ use mapa_live::{
 
 use mapa_topologies::Vendor;
 
+use crate::degraded::record_degraded;
 use crate::error::Error;
 use crate::ledger::{DeviceFault, DeviceKey, Durability, FaultKind, Ledger, LedgerTx};
 use crate::node::{Cause, Node, Withheld};
@@ -49,8 +51,12 @@ pub(crate) fn record_health(
             }
         }
     }
+    if seen.is_some() {
+        record_degraded(books, node, owner, boot, snapshot)?;
+    }
     let mut withheld = Vec::new();
-    for fault in books.faults(boot)? {
+    let faults = books.faults(boot)?.into_iter();
+    for fault in faults.filter(|fault| !FaultKind::is_of_links(&fault.kind)) {
         let device = node.device(&DeviceKey::whole(&fault.device));
         withheld.extend(device.map(|device| Withheld {
             device,

@@ -14,6 +14,7 @@ mod cli;
 mod command;
 mod daemon;
 mod daemon_cli;
+mod degraded;
 mod doctor;
 mod error;
 mod failed_reverts;

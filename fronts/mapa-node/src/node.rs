@@ -7,7 +7,7 @@ use mapa_core::{
     Allocator, Decision, Demand, DeviceId, HardwareGraph, NodeKind, Pattern, Request, Unit,
 };
 use mapa_front::{Loaded, MachineSpec};
-use mapa_live::{Discovered, Live, Source};
+use mapa_live::{DeviceStatus, Discovered, DriverSnapshot, LinkStatus, Live, Source};
 use mapa_topologies::mig::of_product;
 use mapa_topologies::{Machine, MigInstance, Vendor};
 
@@ -28,6 +28,8 @@ pub struct Node {
     by_nvml: bool,
     /// What a driver failed to say of it.
     unanswered: Option<String>,
+    /// The links of the whole devices, by id, with which it was described.
+    links: Vec<LinkStatus>,
 }
 
 /// What the drivers say of devices in MIG mode.
@@ -142,6 +144,7 @@ impl Node {
         node.partitions = partitions;
         node.by_nvml = found.by == Source::Nvml;
         node.unanswered = found.unanswered;
+        node.links = found.links;
         Ok(node)
     }
 
@@ -183,6 +186,7 @@ impl Node {
             live,
             by_nvml: false,
             unanswered: None,
+            links: Vec::new(),
         }
     }
 
@@ -214,6 +218,59 @@ impl Node {
     #[must_use]
     pub(crate) fn unanswered(&self) -> Option<&str> {
         self.unanswered.as_deref()
+    }
+
+    /// The links of the whole devices, by id, with which the machine was described. Empty unless NVML describes it.
+    #[must_use]
+    pub(crate) fn links(&self) -> &[LinkStatus] {
+        &self.links
+    }
+
+    /// What a snapshot of the drivers says of a device.
+    #[must_use]
+    pub(crate) fn status_in<'s>(
+        &self,
+        snapshot: &'s DriverSnapshot,
+        id: DeviceId,
+    ) -> Option<&'s DeviceStatus> {
+        let device = self.graph().device(id);
+        let mut seen = snapshot.devices.iter().flatten();
+        seen.find(|seen| seen.is(device, self.number(id)))
+    }
+
+    /// Whether the links are as this machine was described with. Of a device that does not answer nothing is known.
+    #[must_use]
+    pub(crate) fn is_current(&self, snapshot: &DriverSnapshot) -> bool {
+        (0..).map(DeviceId).zip(&self.links).all(|(id, links)| {
+            let seen = self.status_in(snapshot, id);
+            let now = seen.and_then(|seen| seen.links.as_ref());
+            now.is_none_or(|now| now.joins_as(links))
+        })
+    }
+
+    /// Whether this is a machine of the same devices, whatever joins them.
+    #[must_use]
+    pub(crate) fn has_devices_of(&self, other: &Self) -> bool {
+        let (own, others) = (self.graph().devices(), other.graph().devices());
+        let facts = |device: &mapa_core::Device| {
+            let (names, numbers) = (
+                [
+                    Some(&device.name),
+                    device.uuid.as_ref(),
+                    device.pci.as_ref(),
+                ]
+                .map(Option::<&String>::cloned),
+                [device.index, device.numa],
+            );
+            (
+                names,
+                numbers,
+                device.parent,
+                device.unit,
+                device.memory_bytes,
+            )
+        };
+        own.len() == others.len() && own.iter().zip(others).all(|(a, b)| facts(a) == facts(b))
     }
 
     /// The lasting names of these devices.

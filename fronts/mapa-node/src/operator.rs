@@ -1,8 +1,10 @@
 //! `mapa ps`, `free`, `cordon`, `uncordon`, `log` and `recover`.
 
-use std::time::Duration;
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
+use mapa_front::MachineSpec;
 use mapa_front::answer::Versioned;
 use mapa_front::answer::mapa::{
     AdoptedLease, Audit, Cordoned, DeviceAvailability, Free, LeaseRow, Ps, Recovered,
@@ -14,11 +16,12 @@ use serde::Serialize;
 
 use crate::acquire::{snapshot, wait_reason, wake_head};
 use crate::cli::{CordonArgs, LogArgs, UncordonArgs};
+use crate::degraded::record_degraded;
 use crate::error::Error;
 use crate::foreign::driver_snapshot;
 use crate::health::{self, HealthTargets};
 use crate::job_process::RunEvents;
-use crate::ledger::{DeviceFault, DeviceKey, Durability, Lease, Ledger, UnixNanos, now};
+use crate::ledger::{DeviceFault, DeviceKey, Durability, FaultKind, Lease, Ledger, UnixNanos, now};
 use crate::node::Node;
 use crate::output::Output;
 use crate::recover::recover;
@@ -67,8 +70,13 @@ pub(crate) fn ps(
         ));
     }
     for fault in &answer.health {
+        let word = if FaultKind::is_of_links(&fault.kind) {
+            "degraded"
+        } else {
+            "unhealthy"
+        };
         output.line(format!(
-            "unhealthy: {}: {}",
+            "{word}: {}: {}",
             name(&DeviceKey::whole(&fault.device)),
             fault.detail
         ));
@@ -234,8 +242,8 @@ pub(crate) fn tenants(ledger: &mut Ledger, output: Output) -> Result<(), Error> 
 /// The machine is only described; there is no driver that tells changes; the ledger cannot be written.
 pub(crate) fn monitor(
     ledger: &Ledger,
-    node: &Node,
-    live: &Live,
+    node: Node,
+    (machine, live): (&MachineSpec, &Live),
     output: Output,
 ) -> Result<(), Error> {
     if !node.is_live() {
@@ -244,20 +252,88 @@ pub(crate) fn monitor(
         ));
     }
     let happenings = RunEvents::new(&Processes::new()?)?;
+    let devices = HealthTargets::new(&node);
+    let links = RefCell::new(LinkMonitor {
+        ledger: Ledger::open(ledger.path())?,
+        node,
+        machine,
+        live,
+        processes: Processes::new()?,
+        next: Instant::now(),
+        faults: None,
+        failure: None,
+    });
     // Signals may have come together with other events, so all of them are examined.
     let goes_on = || {
+        links.borrow_mut().look(output);
         std::iter::from_fn(|| happenings.next(Duration::ZERO))
             .all(|happening| RunEvents::ends(happening).is_none())
     };
     let tell = |what| output.line(what);
-    health::monitor(
-        live,
-        &HealthTargets::new(node),
-        ledger.path(),
-        &user(),
-        goes_on,
-        tell,
-    )
+    health::monitor(live, &devices, ledger.path(), &user(), goes_on, tell)
+}
+
+/// How often `mapa monitor` looks at links, of which NVML reports no events.
+const LINK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What `mapa monitor` does beside waiting for events: notes in the ledger which links are down, and tells changes.
+struct LinkMonitor<'a> {
+    ledger: Ledger,
+    node: Node,
+    machine: &'a MachineSpec,
+    live: &'a Live,
+    processes: Processes,
+    /// When it looks next.
+    next: Instant,
+    /// What the links lacked last, by the ledger; `None` before the first look.
+    faults: Option<Vec<DeviceFault>>,
+    /// Why it failed last.
+    failure: Option<String>,
+}
+
+impl LinkMonitor<'_> {
+    /// Looks, if it is time. The same failure is told once.
+    fn look(&mut self, output: Output) {
+        if Instant::now() < self.next {
+            return;
+        }
+        self.next = Instant::now() + LINK_INTERVAL;
+        let failure = self.note(output).err().map(|error| error.to_string());
+        if failure != self.failure
+            && let Some(why) = &failure
+        {
+            output.aside(format!("links are not watched for a while: {why}"));
+        }
+        self.failure = failure;
+    }
+
+    fn note(&mut self, output: Output) -> Result<(), Error> {
+        let drivers = driver_snapshot(&self.node, self.live)?;
+        if !self.node.is_current(&drivers) {
+            self.node = Node::load(self.machine, self.live, &mut |_| {})?;
+        }
+        let (node, boot) = (&self.node, self.processes.boot());
+        let mut now = self.ledger.change(Durability::Boot, |books| {
+            record_degraded(books, node, &user(), boot, &drivers)?;
+            books.faults(boot)
+        })?;
+        now.retain(|fault| FaultKind::is_of_links(&fault.kind));
+        let same = |a: &DeviceFault, b: &DeviceFault| (&a.device, &a.kind) == (&b.device, &b.kind);
+        let name = |fault: &DeviceFault| node.name(&DeviceKey::whole(&fault.device));
+        for fault in self.faults.iter().flatten() {
+            if !now.iter().any(|other| same(fault, other)) {
+                output.line(format!("{}: no longer: {}", name(fault), fault.detail));
+            }
+        }
+        for fault in &now {
+            let mut before = self.faults.iter().flatten();
+            if !before.any(|other| other == fault) {
+                output.line(format!("{}: {}", name(fault), fault.detail));
+            }
+        }
+        self.faults = Some(now);
+        Ok(())
+    }
 }
 
 /// Prints a table with these columns, some of them numbers.
@@ -301,6 +377,14 @@ pub(crate) fn free(
             let holds = |lease: &&Lease| lease.devices.iter().any(|one| key.contains(one));
             let parent = node.graph().device(id).parent;
             let mut withheld = seen.state.withheld.iter();
+            let whole = node
+                .keys(&[parent])
+                .pop()
+                .unwrap_or_else(|| DeviceKey::whole(""));
+            let faults = health
+                .iter()
+                .filter(|fault| fault.device == whole.whole && FaultKind::is_of_links(&fault.kind));
+            let lacks: Vec<&str> = faults.map(|fault| fault.detail.as_str()).collect();
             // A device that is withheld withholds its instances.
             let withheld = withheld.find(|device| device.device == parent || device.device == id);
             DeviceAvailability {
@@ -313,16 +397,21 @@ pub(crate) fn free(
                     .find(holds)
                     .map(|lease| lease.id),
                 withheld: withheld.map(|device| device.why.clone()),
+                degraded: (!lacks.is_empty()).then(|| lacks.join(", ")),
             }
         })
         .collect();
     // Of a device that is lost, a machine that was discovered since has nothing.
-    let gone = |fault: &&DeviceFault| node.device(&DeviceKey::whole(&fault.device)).is_none();
+    let gone = |fault: &&DeviceFault| {
+        let is_known = node.device(&DeviceKey::whole(&fault.device)).is_some();
+        !is_known && !FaultKind::is_of_links(&fault.kind)
+    };
     rows.extend(health.iter().filter(gone).map(|fault| DeviceAvailability {
         device: fault.device.clone(),
         free: false,
         lease: None,
         withheld: Some(format!("unhealthy: {}", fault.detail)),
+        degraded: None,
     }));
     if output.json {
         output.object(&Versioned::of_node(Free {
@@ -333,13 +422,16 @@ pub(crate) fn free(
         return Ok(());
     }
     let lines = rows.iter().map(|row| {
-        let why = match (row.lease, &row.withheld) {
-            (Some(lease), None) => format!("lease {lease}"),
-            (Some(lease), Some(why)) => format!("lease {lease}; {why}"),
-            (None, Some(why)) => why.clone(),
-            (None, None) if row.free => String::new(),
-            (None, None) => "in use".to_owned(),
-        };
+        let lease = row.lease.map(|lease| format!("lease {lease}"));
+        let degraded = row
+            .degraded
+            .as_ref()
+            .map(|lack| format!("degraded: {lack}"));
+        let is_unexplained = lease.is_none() && row.withheld.is_none() && !row.free;
+        let in_use = is_unexplained.then(|| "in use".to_owned());
+        let why = [lease, row.withheld.clone(), in_use, degraded];
+        let why: Vec<String> = why.into_iter().flatten().collect();
+        let why = why.join("; ");
         let state = if row.free { "free" } else { "-" };
         vec![row.device.clone(), state.to_owned(), why]
     });

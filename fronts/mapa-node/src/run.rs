@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -85,10 +86,11 @@ fn told(
 pub(crate) fn run(
     args: &RunArgs,
     ledger: &mut Ledger,
-    node: &Node,
+    node: Node,
     (machine, live): (&MachineSpec, &Live),
     output: Output,
 ) -> Result<u8, Error> {
+    let node = Rc::new(node);
     if args.command.is_empty() && !args.dry_run {
         return Err(Error::malformed(
             "no command: expected -- COMMAND ARGUMENTS.., or --dry-run",
@@ -111,7 +113,7 @@ pub(crate) fn run(
         if args.no_driver_check {
             return Ok(DriverSnapshot::default());
         }
-        driver_snapshot(node, live)
+        driver_snapshot(&node, live)
     };
     // The ledger keeps policy and request in a form that other programs can read, since any of them may decide
     // for this job.
@@ -126,19 +128,21 @@ pub(crate) fn run(
     if args.dry_run {
         let drivers = drivers()?;
         let seen = ledger.change(Durability::Boot, |books| {
-            snapshot(books, node, &processes, &asker.audited(), &drivers)
+            snapshot(books, &node, &processes, &asker.audited(), &drivers)
         })?;
         // A dry run ignores the queue: it shows what would be chosen if it were this job's turn.
         let decision = policy.decide(&request, &seen.state.allocator.view())?;
-        show_decision(args, node, &decision, output);
+        show_decision(args, &node, &decision, output);
         return Ok(0);
     }
 
     // Signals are caught before there is anything to lose.
     let happenings = RunEvents::new(&processes)?;
+    let reload = || Node::load(machine, live, &mut |_| {});
     let mut desk = AcquireContext {
         ledger,
-        node,
+        node: node.clone(),
+        reload: &reload,
         processes: &processes,
         drivers: &drivers,
     };
@@ -197,7 +201,7 @@ fn run_granted(
         Ok(started) => started,
         Err(status) => return Ok(status),
     };
-    let (node, processes) = (desk.node, desk.processes);
+    let (node, processes) = (desk.node.clone(), desk.processes);
     let lease = &granted.lease;
     if node.is_live() && !args.no_driver_check {
         monitor_beside((machine, live), desk.ledger, lease, output);
@@ -443,8 +447,9 @@ fn start(
     happenings: &RunEvents,
     output: Output,
 ) -> Result<(StartResult, Group), Error> {
-    let again = partitioned_since(desk.node, granted, machine)?;
-    let node = again.as_ref().map_or(desk.node, |row| &row.0);
+    let loaded = desk.node.clone();
+    let again = partitioned_since(&loaded, granted, machine)?;
+    let node = again.as_ref().map_or(&*loaded, |row| &row.0);
     let placement = again
         .as_ref()
         .map_or(granted.placement.as_slice(), |row| &row.1);

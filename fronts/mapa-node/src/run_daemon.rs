@@ -237,9 +237,7 @@ impl DaemonRun<'_> {
         let began = epoch(&mut ledger)?;
         let recorder = self.open_record(&node, began)?;
         let shared = self.shared_status(&node);
-        let mut reporter = reporter(&shared, &left);
-        let leases = ledger.read(|books| books.leases())?;
-        reporter.begin(&node, &leases);
+        let reporter = reporter(&shared, &left);
         // The other drivers report no changes of health.
         if node.is_live() && node.vendor() == Vendor::Nvidia {
             self.watch_health(&shared, &node, ledger.path());
@@ -297,7 +295,11 @@ impl DaemonRun<'_> {
             slo.introduce(&mut driver);
             driver.slo = Some(slo);
         }
-        let ended = run_loop(&mut SchedulerRun::new(fleet), &mut *scheduler, &mut driver);
+        let mut ended = run_loop(&mut SchedulerRun::new(fleet), &mut *scheduler, &mut driver);
+        while let Ok(RunStop::LinksChanged) = ended {
+            ended = self.run_anew(&mut driver, &mut scheduler, began);
+        }
+        let ended = ended.map(drop);
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         drop(served);
         let why = match (&ended, driver.end.signal) {
@@ -308,6 +310,26 @@ impl DaemonRun<'_> {
         info!(why, "ends");
         driver.close(&why)?;
         ended
+    }
+
+    /// Another run, on the present graph of the machine: as if the daemon had started now.
+    fn run_anew(
+        &self,
+        driver: &mut NodeDriver<'_>,
+        scheduler: &mut Box<dyn Scheduler + Send>,
+        began: UnixNanos,
+    ) -> Result<RunStop, Error> {
+        driver.begin_anew();
+        *scheduler = self::scheduler(&self.spec, self.config)?;
+        if driver.recorder.is_some() {
+            // The last turn is written: a run ends between two turns.
+            driver.recorder = self.open_record(&driver.node, began)?;
+        }
+        let fleet = Fleet::new([driver.node.loaded().graph().clone()]);
+        let mut drive = SchedulerRun::new(fleet);
+        // Where no job is there and no device is withheld, no turn follows that would tell it.
+        driver.reporter.present(&driver.node, drive.seen());
+        run_loop(&mut drive, &mut **scheduler, driver)
     }
 
     /// Reads the machine, and binds a new ledger to it.
@@ -456,16 +478,25 @@ fn open_levers(
     Ok((manager, failed))
 }
 
+/// Why a run is over.
+enum RunStop {
+    /// The daemon ends.
+    Ended,
+    /// The machine has another graph: a run on it follows.
+    LinksChanged,
+}
+
 /// Goes from instant to instant.
 fn run_loop(
     drive: &mut SchedulerRun,
     scheduler: &mut dyn Scheduler,
     driver: &mut NodeDriver<'_>,
-) -> Result<(), Error> {
+) -> Result<RunStop, Error> {
     loop {
         match drive.instant(scheduler, driver) {
             Ok(true) => {}
-            Ok(false) => return Ok(()),
+            Ok(false) => return Ok(RunStop::Ended),
+            Err(DriverStop::LinksChanged) => return Ok(RunStop::LinksChanged),
             // The fleet did not book the event. The devices of a lease that could not be adopted are occupied
             // (`settle`); any other such event only remains in the record.
             Err(DriverStop::InvalidEvent(error)) => {

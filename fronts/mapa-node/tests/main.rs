@@ -15,6 +15,7 @@ mod http;
 mod keeper;
 mod kills;
 mod ledger;
+mod links;
 mod live;
 mod mig;
 mod namespaces;

@@ -120,7 +120,8 @@ pub struct Cordon {
 pub struct DeviceFault {
     /// The device.
     pub device: String,
-    /// What kind of fault it is: `lost`, `xid` or `reset_required`.
+    /// What kind of fault it is: `lost`, `xid` or `reset_required`; or what its links lack, for which it is not
+    /// withheld: `links_down`, `pcie_lanes` or `pcie_generation`.
     pub kind: String,
     /// The fault, in words.
     pub detail: String,
@@ -178,6 +179,8 @@ pub struct DeviceAvailability {
     pub lease: Option<i64>,
     /// Why it is not free, if no lease explains it.
     pub withheld: Option<String>,
+    /// What its links lack. Decisions take that into account.
+    pub degraded: Option<String>,
 }
 
 /// The answer of `mapa release LEASE`.

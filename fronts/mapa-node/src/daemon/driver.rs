@@ -30,6 +30,8 @@ use crate::node::Node;
 pub(crate) enum DriverStop {
     /// An event was impossible. The turn is over, and the run goes on.
     InvalidEvent(mapa_sched::Error),
+    /// The links of the machine have changed: another run begins, on its present graph.
+    LinksChanged,
     /// The run is over.
     Over(Error),
 }
@@ -168,6 +170,8 @@ pub(crate) struct NodeDriver<'a> {
     pub(super) mig: MigModes,
     /// Whether the machine must be read anew before anything is decided.
     pub(super) is_stale: bool,
+    /// Whether the graph is another one than the scheduler has.
+    pub(super) is_regraphed: bool,
 }
 
 impl<'a> NodeDriver<'a> {
@@ -202,6 +206,7 @@ impl<'a> NodeDriver<'a> {
             },
             mig: MigModes::default(),
             is_stale: false,
+            is_regraphed: false,
         }
     }
 }
@@ -217,6 +222,23 @@ impl NodeDriver<'_> {
             config: self.config,
             began: self.began,
         }
+    }
+
+    /// Begins another run, for a scheduler that knows nothing yet: the next poll reports everything. Limits that the
+    /// last scheduler has set are lifted, as only it knew why.
+    pub(crate) fn begin_anew(&mut self) {
+        let known = std::mem::take(&mut self.known);
+        for lease in known.leases.values() {
+            self.levers.left(lease.job, &mut self.reporter);
+        }
+        self.known = known.of_none();
+        self.timeline = Timeline::default();
+        self.leases.clear();
+        self.instant.adopting.clear();
+        self.instant.still.clear();
+        self.is_regraphed = false;
+        self.poll_at = Instant::now();
+        self.reporter.begin_anew();
     }
 
     /// Makes one change of the ledger, unless another daemon has taken the queue.
@@ -355,7 +377,12 @@ impl Driver for NodeDriver<'_> {
             }
             if Instant::now() >= self.poll_at {
                 self.poll()?;
-                self.say_why()?;
+                if !self.is_regraphed {
+                    self.say_why()?;
+                }
+            }
+            if self.is_regraphed {
+                return Err(DriverStop::LinksChanged);
             }
             #[cfg(feature = "slo")]
             self.control_latency()?;

@@ -72,6 +72,14 @@ pub(crate) struct ReportedState {
 }
 
 impl ReportedState {
+    /// What another scheduler knows, which was told nothing yet. Tickets whose orders failed wait as long as before.
+    pub(super) fn of_none(self) -> Self {
+        Self {
+            not_before: self.not_before,
+            ..Self::default()
+        }
+    }
+
     /// Makes the next poll report the layout of a device.
     pub(super) fn layout_unsure(&mut self, whole: DeviceId) {
         self.unsure.insert(whole);

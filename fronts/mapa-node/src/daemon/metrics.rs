@@ -35,6 +35,10 @@ pub(crate) struct Metrics {
     pub devices: Gauge,
     /// The share of free devices outside the largest group that direct links join.
     pub fragmentation: Ratio,
+    /// Direct links that are down.
+    pub links_down: Gauge,
+    /// Devices whose links lack something.
+    pub degraded: Gauge,
     /// Signals that could not be read last.
     pub missing: Gauge,
 }
@@ -74,6 +78,8 @@ impl Metrics {
             free: Gauge::default(),
             devices: Gauge::default(),
             fragmentation: Ratio::default(),
+            links_down: Gauge::default(),
+            degraded: Gauge::default(),
             missing: Gauge::default(),
         };
         metrics.registered()
@@ -159,6 +165,16 @@ impl Metrics {
             "fragmentation_ratio",
             "The share of free devices outside the largest group of them that direct links join",
             self.fragmentation.clone(),
+        );
+        to.register(
+            "links_down",
+            "Direct links of devices that are down",
+            self.links_down.clone(),
+        );
+        to.register(
+            "degraded_devices",
+            "Whole devices with direct links that are down, or with less PCIe than device and slot have",
+            self.degraded.clone(),
         );
         to.register(
             "missing_signals",

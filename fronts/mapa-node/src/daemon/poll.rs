@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
-use mapa_live::DriverSnapshot;
+use mapa_live::{DriverSnapshot, Live};
 use mapa_sched::{DriverView, Event, Tenant};
 
 use super::driver::{NodeDriver, now_ms};
@@ -35,17 +35,22 @@ impl NodeDriver<'_> {
         };
         if self.mig.update(&drivers) || self.is_stale {
             self.reload()?;
+        } else if !self.node.is_current(&drivers) {
+            self.renew()?;
         }
-        if self.is_stale {
+        // A scheduler that has the graph of before decides nothing more.
+        if self.is_stale || self.is_regraphed {
             return self.change(Durability::Boot, |_| Ok(()));
         }
         let (leader, processes) = (&self.leader, self.processes);
         let (known, node) = (&self.known, &self.node);
-        let found = self.ledger.change(Durability::Boot, |books| {
+        let (found, faults) = self.ledger.change(Durability::Boot, |books| {
             leader::heartbeat(books, leader)?;
             let seen = snapshot(books, node, processes, &leader.owner, &drivers)?;
-            LedgerSnapshot::new(books, seen, known)
+            let found = LedgerSnapshot::new(books, seen, known)?;
+            Ok((found, books.faults(processes.boot())?))
         })?;
+        self.reporter.degraded(&self.node, &faults);
         let mut invalid = Vec::new();
         let mut known = std::mem::take(&mut self.known);
         let events = self.reading().diff(&mut known, &found, &mut invalid);
@@ -134,24 +139,50 @@ impl NodeDriver<'_> {
         self.is_stale = true;
         let mut live = self.live.clone();
         live.refresh = true;
-        let loaded = Node::load(&self.machine, &live, &mut |_| {});
-        let loaded = loaded.map_err(|error| error.to_string());
-        let mut node = match loaded.and_then(|node| whole(node, &self.node)) {
-            Ok(node) => node,
-            Err(why) => {
-                self.reporter.error("drivers", &why);
-                return Ok(());
-            }
-        };
-        if node.graph().fingerprint() != self.node.graph().fingerprint() {
-            return Err(Error::at(
+        match self.load(&live) {
+            Ok(node) if node.has_devices_of(&self.node) => self.replace(node),
+            Ok(_) => Err(Error::at(
                 "the machine",
                 "it has other devices than before: expected a restart of the daemon, which adopts what runs",
-            ));
+            )),
+            Err(why) => {
+                self.reporter.error("drivers", &why);
+                Ok(())
+            }
         }
+    }
+
+    /// Takes over the present links of the machine. Until that succeeds, decisions are made on the links of before,
+    /// as a device that is lost takes the links of its neighbours with it: they must not all wait for it.
+    fn renew(&mut self) -> Result<(), Error> {
+        match self.load(self.live) {
+            Ok(node) if node.has_devices_of(&self.node) => self.replace(node),
+            Ok(_) => {
+                let why = "links have changed, and devices are missing: its links count as before";
+                self.reporter.error("links", why);
+                Ok(())
+            }
+            Err(why) => {
+                self.reporter.error("links", &why);
+                Ok(())
+            }
+        }
+    }
+
+    /// The machine as its drivers describe it now.
+    fn load(&self, live: &Live) -> Result<Node, String> {
+        let loaded = Node::load(&self.machine, live, &mut |_| {});
+        let loaded = loaded.map_err(|error| error.to_string());
+        loaded.and_then(|node| whole(node, &self.node))
+    }
+
+    /// Goes on with another description of the same devices. A scheduler knows one graph as long as it runs, so if
+    /// the graph is another one, the run ends, and the next one begins on it.
+    fn replace(&mut self, mut node: Node) -> Result<(), Error> {
         let owner = self.leader.owner.clone();
         self.change(Durability::Disk, |books| node.bind(books, &owner))?;
         node.open_bare()?;
+        self.is_regraphed |= node.graph() != self.node.graph();
         self.node = node;
         self.is_stale = false;
         Ok(())

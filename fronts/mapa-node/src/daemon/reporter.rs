@@ -14,7 +14,7 @@ use tracing::{debug, info, warn};
 use super::events::MACHINE;
 use super::metrics::Metrics;
 use crate::acquire::waiting;
-use crate::ledger::{Lease, Ticket, now};
+use crate::ledger::{DeviceFault, DeviceKey, FaultKind, Lease, Ticket, now};
 use crate::node::Node;
 
 /// How many errors are remembered.
@@ -53,8 +53,12 @@ pub(crate) struct Reporter {
     watchdog: Option<Duration>,
     pinged: Instant,
     events: u64,
+    /// The events and turns of earlier runs of this daemon.
+    earlier: (u64, u64),
     /// The devices that were free last, and what that came to.
     fragmentation: (BTreeSet<DeviceId>, f64),
+    /// What the links of devices lacked last: by device and kind, in words.
+    degraded: BTreeMap<(String, String), String>,
 }
 
 impl Reporter {
@@ -67,7 +71,9 @@ impl Reporter {
             watchdog: watchdog.map(|duration| duration / 2),
             pinged: Instant::now(),
             events: 0,
+            earlier: (0, 0),
             fragmentation: (BTreeSet::new(), 0.0),
+            degraded: BTreeMap::new(),
         }
     }
 
@@ -98,6 +104,50 @@ impl Reporter {
             component: component.to_owned(),
             error: error.to_owned(),
         });
+    }
+
+    /// What the links of devices lack, by the ledger. Each change is logged once.
+    pub(crate) fn degraded(&mut self, node: &Node, faults: &[DeviceFault]) {
+        let of_links = faults
+            .iter()
+            .filter(|fault| FaultKind::is_of_links(&fault.kind));
+        let now: BTreeMap<(String, String), String> = of_links
+            .map(|fault| {
+                let device = node.name(&DeviceKey::whole(&fault.device));
+                ((device, fault.kind.clone()), fault.detail.clone())
+            })
+            .collect();
+        let down = node.graph().fabric().links_up();
+        let down: u32 = down
+            .map(|(_, links)| links.all.saturating_sub(links.up))
+            .sum();
+        self.metrics().links_down.set(down.into());
+        let devices: BTreeSet<&String> = now.keys().map(|(device, _)| device).collect();
+        self.metrics().degraded.set(devices.len() as i64);
+        if now == self.degraded {
+            return;
+        }
+        for ((device, kind), what) in &now {
+            if self.degraded.get(&(device.clone(), kind.clone())) != Some(what) {
+                warn!(device, what, "degraded");
+            }
+        }
+        for ((device, kind), what) in &self.degraded {
+            if !now.contains_key(&(device.clone(), kind.clone())) {
+                info!(device, was = what, "restored");
+            }
+        }
+        self.degraded = now;
+    }
+
+    /// Another run begins: its record counts from 0.
+    pub(crate) fn begin_anew(&mut self) {
+        let status = lock(&self.shared);
+        self.earlier = (status.events, status.turns);
+        drop(status);
+        self.events = 0;
+        self.fragmentation = (BTreeSet::new(), 0.0);
+        info!("links of the machine have changed: the scheduler begins anew on it");
     }
 
     /// What the queue and the leases are.
@@ -214,33 +264,19 @@ impl Reporter {
         self.metrics().events(events - self.events);
         self.events = events;
         self.metrics().turn(took);
+        self.present(node, seen);
+    }
+
+    /// The state of the machine, as the scheduler knows it.
+    pub(crate) fn present(&mut self, node: &Node, seen: DriverView<'_>) {
         let Ok(machine) = seen.fleet.machine(MACHINE) else {
             return;
         };
         let view = machine.view();
-        let wholes = node.graph().wholes();
-        let free = wholes.iter().filter(|&id| view.free().contains(id));
-        self.machine(node, free.collect());
-        let mut status = lock(&self.shared);
-        status.turns = seen.record.instants();
-        status.events = events;
-    }
-
-    /// Reports the machine before the first event, which may come late on an idle machine.
-    pub(crate) fn begin(&mut self, node: &Node, leases: &[Lease]) {
-        let held: BTreeSet<DeviceId> = leases
-            .iter()
-            .flat_map(|lease| &lease.devices)
-            .filter_map(|key| Some(node.graph().device(node.device(key)?).parent))
-            .collect();
-        let wholes = node.graph().wholes();
-        let free = wholes.iter().filter(|id| !held.contains(id));
-        self.machine(node, free.collect());
-    }
-
-    /// Tells which whole devices are free.
-    fn machine(&mut self, node: &Node, free: BTreeSet<DeviceId>) {
         let graph = node.graph();
+        let wholes = graph.wholes();
+        let free = wholes.iter().filter(|&id| view.free().contains(id));
+        let free: BTreeSet<DeviceId> = free.collect();
         if self.fragmentation.0 != free {
             let share = fragmentation(graph, &free);
             self.fragmentation = (free.clone(), share);
@@ -251,6 +287,8 @@ impl Reporter {
         self.metrics().devices.set(devices as i64);
         self.metrics().fragmentation.set(fragmentation);
         let mut status = lock(&self.shared);
+        status.turns = self.earlier.1 + seen.record.instants();
+        status.events = self.earlier.0 + seen.record.events();
         status.free = free.len();
         status.devices = devices;
         status.fragmentation = fragmentation;

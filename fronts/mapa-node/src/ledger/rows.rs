@@ -87,6 +87,10 @@ pub enum AuditKind {
     Healthy,
     /// A process of a lease computes on a device that the lease does not have.
     Stray,
+    /// The links of a device lack something. It gets new tenants nevertheless.
+    Degraded,
+    /// They lack it no more.
+    Restored,
 }
 
 impl AuditKind {
@@ -108,6 +112,8 @@ impl AuditKind {
             Self::Unhealthy => "unhealthy",
             Self::Healthy => "healthy",
             Self::Stray => "stray",
+            Self::Degraded => "degraded",
+            Self::Restored => "restored",
         }
     }
 }
@@ -220,9 +226,24 @@ pub enum FaultKind {
     Xid,
     /// Its driver requires a reset or a reboot.
     ResetRequired,
+    /// Some of its direct links are down.
+    LinksDown,
+    /// Its PCIe link has fewer lanes than device and slot have.
+    PcieLanes,
+    /// Its PCIe link runs at a lower generation than device and slot have, though it computes.
+    PcieGeneration,
 }
 
 impl FaultKind {
+    /// The kinds that concern links: they withhold no device.
+    pub const OF_LINKS: [Self; 3] = [Self::LinksDown, Self::PcieLanes, Self::PcieGeneration];
+
+    /// Whether a word of the ledger stands for a kind that concerns links.
+    #[must_use]
+    pub fn is_of_links(name: &str) -> bool {
+        Self::OF_LINKS.iter().any(|kind| kind.name() == name)
+    }
+
     /// The word in the ledger.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -230,6 +251,9 @@ impl FaultKind {
             Self::Lost => "lost",
             Self::Xid => "xid",
             Self::ResetRequired => "reset_required",
+            Self::LinksDown => "links_down",
+            Self::PcieLanes => "pcie_lanes",
+            Self::PcieGeneration => "pcie_generation",
         }
     }
 }

@@ -110,9 +110,13 @@ impl LedgerTx<'_> {
         if known.exists(params![whole, fault.name(), boot, what])? {
             return Ok(false);
         }
+        let noted = match FaultKind::is_of_links(fault.name()) {
+            true => AuditKind::Degraded,
+            false => AuditKind::Unhealthy,
+        };
         let decision = self.note(AuditEntry {
             devices: &named(whole),
-            ..AuditEntry::new(AuditKind::Unhealthy, owner, what)
+            ..AuditEntry::new(noted, owner, what)
         })?;
         self.at.execute(
             "INSERT OR REPLACE INTO health (whole, kind, what, boot, at, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -121,8 +125,8 @@ impl LedgerTx<'_> {
         Ok(true)
     }
 
-    /// Notes that a device is sound again: as to this fault, or as to all. False if nothing was
-    /// wrong.
+    /// Notes that a device is sound again: as to this fault, or as to all but what its links lack, which nobody can
+    /// declare mended. False if nothing was wrong.
     ///
     /// # Errors
     /// The ledger cannot be written.
@@ -134,15 +138,20 @@ impl LedgerTx<'_> {
         reason: &str,
     ) -> Result<bool, Error> {
         let gone = self.at.execute(
-            "DELETE FROM health WHERE whole = ?1 AND (?2 IS NULL OR kind = ?2)",
+            "DELETE FROM health WHERE whole = ?1 AND
+             (kind = ?2 OR ?2 IS NULL AND kind NOT IN ('links_down', 'pcie_lanes', 'pcie_generation'))",
             params![whole, fault.map(FaultKind::name)],
         )?;
         if gone == 0 {
             return Ok(false);
         }
+        let noted = match fault.is_some_and(|fault| FaultKind::is_of_links(fault.name())) {
+            true => AuditKind::Restored,
+            false => AuditKind::Healthy,
+        };
         self.note(AuditEntry {
             devices: &named(whole),
-            ..AuditEntry::new(AuditKind::Healthy, owner, reason)
+            ..AuditEntry::new(noted, owner, reason)
         })?;
         Ok(true)
     }

@@ -147,13 +147,13 @@ impl DeviceAnswers {
         self.pcie_gbps.map(|gbps| gbps * share)
     }
 
-    /// The links to devices and switches that are up, of all that are or were.
+    /// The links that are up, of all that are or were, wherever they lead.
     fn links_up(&self) -> LinksUp {
-        let joins = |link: &&DirectLink| matches!(link.end, FarEnd::Device(_) | FarEnd::Switch);
-        let (up, all) = (self.active().filter(joins), self.links.iter().flatten());
+        let links = self.links.iter().flatten();
+        let known = links.filter(|link| link.active || link.end != FarEnd::Unknown);
         LinksUp {
-            up: up.count() as u32,
-            all: all.filter(joins).count() as u32,
+            up: self.active().count() as u32,
+            all: known.count() as u32,
         }
     }
 
