@@ -309,11 +309,9 @@ fn a_daemon_decides_on_the_links_of_this_moment_and_counts_those_that_are_down()
     assert!(daemon.metrics().contains("\nmapa_degraded_devices 6\n"));
     assert_eq!(given(&machine), "GPU0,GPU4");
     // Whoever ran before runs on, and is known to the scheduler that has begun since.
-    assert!(
-        daemon.metrics().contains("\nmapa_free_devices 7\n"),
-        "{}",
-        daemon.metrics()
-    );
+    daemon.until(&machine, |metrics, _| {
+        metrics.contains("\nmapa_free_devices 7\n")
+    });
     let lease = &machine.json(&["ps"])["leases"][0];
     assert_eq!(lease["fault"][0], "GPU7: 5 of 6 direct links are up");
     set_links(&machine, true);

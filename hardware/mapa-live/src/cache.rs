@@ -14,8 +14,9 @@ use std::time::{Duration, SystemTime};
 
 use mapa_topologies::{MAX_BYTES, Machine, Says, Warning};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::found::{Answers, Discovered, SourceResult};
+use crate::found::{Discovered, SourceResult};
 use crate::host::HostFiles;
 use crate::live::Live;
 use crate::source::Source;
@@ -62,8 +63,8 @@ enum Description {
         says: Says,
         warnings: Vec<Warning>,
     },
-    /// The answers from which it follows, with the present state of links.
-    Answers(Box<Answers>),
+    /// The answers from which it follows with the present state of links.
+    Answers(Value),
 }
 
 /// An answer as it is kept, without the present state of links.
@@ -75,36 +76,32 @@ pub(crate) struct KeptAnswer {
 }
 
 impl KeptAnswer {
-    /// The answers on which the present state of links is laid, if the source has told them.
-    pub(crate) fn answers(&self) -> Option<&Answers> {
+    /// The answers from which the machine follows with the present state of links, if its source tells that.
+    pub(crate) fn answers(&self) -> Option<&Value> {
         match &self.description {
             Description::Answers(answers) => Some(answers),
             Description::Machine { .. } => None,
         }
     }
 
-    /// The same, to be changed.
-    pub(crate) fn answers_mut(&mut self) -> Option<&mut Answers> {
-        match &mut self.description {
-            Description::Answers(answers) => Some(answers),
-            Description::Machine { .. } => None,
-        }
-    }
-
-    /// The machine; `None` if the answer is none.
-    pub(crate) fn discovered(self, file: &Path) -> Option<Discovered> {
-        let (machine, says, links) = match self.description {
+    /// The machine, which `of_answers` makes of the answers; `None` if there is none.
+    pub(crate) fn discovered(
+        &self,
+        of_answers: Option<SourceResult>,
+        file: &Path,
+    ) -> Option<Discovered> {
+        let (machine, says, links) = match &self.description {
             Description::Machine {
                 text,
                 says,
                 warnings,
             } => {
-                let mut machine = Machine::from_toml(&text).ok()?;
-                machine.warnings = warnings;
-                (machine, says, Vec::new())
+                let mut machine = Machine::from_toml(text).ok()?;
+                machine.warnings.clone_from(warnings);
+                (machine, *says, Vec::new())
             }
-            Description::Answers(answers) => {
-                let found = of_answers(*answers)?;
+            Description::Answers(_) => {
+                let found = of_answers?;
                 (found.machine, found.says, found.links)
             }
         };
@@ -113,7 +110,7 @@ impl KeptAnswer {
             says,
             state: None,
             by: self.by,
-            driver: self.driver,
+            driver: self.driver.clone(),
             cached: true,
             at: self.at,
             file: Some(file.to_owned()),
@@ -122,16 +119,6 @@ impl KeptAnswer {
             links,
         })
     }
-}
-
-#[cfg(all(feature = "nvml", target_os = "linux"))]
-fn of_answers(answers: Answers) -> Option<SourceResult> {
-    answers.found().ok()
-}
-
-#[cfg(not(all(feature = "nvml", target_os = "linux")))]
-fn of_answers(answers: Answers) -> Option<SourceResult> {
-    match answers {}
 }
 
 /// The cache file for this machine and caller.
@@ -207,13 +194,13 @@ impl CacheSlot {
 
     /// Writes an answer to the cache, with the answers from which it follows, if there are such. It replaces the
     /// earlier one.
-    pub(crate) fn write(&self, found: &Discovered, answers: Option<Answers>) -> io::Result<()> {
+    pub(crate) fn write(&self, found: &Discovered, answers: Option<Value>) -> io::Result<()> {
         let since = found
             .at
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
         let description = match answers {
-            Some(answers) => Description::Answers(Box::new(answers)),
+            Some(answers) => Description::Answers(answers),
             None => Description::Machine {
                 text: found.machine.to_toml().map_err(io::Error::other)?,
                 says: found.says,

@@ -3,10 +3,11 @@
 use std::time::SystemTime;
 
 use mapa_topologies::{Machine, Warning};
+use serde_json::Value;
 
 use crate::cache::{CacheSlot, KeptAnswer};
 use crate::error::Error;
-use crate::found::{Answers, Discovered, NoAnswer, SourceResult};
+use crate::found::{Discovered, NoAnswer, SourceResult};
 use crate::host::HostFiles;
 use crate::kfd;
 use crate::live::Live;
@@ -39,9 +40,12 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
     let host = HostFiles::new(&live.roots);
     let folder = live.cache.as_deref();
     let slot = folder.and_then(|folder| CacheSlot::new(folder, &host, live));
-    let mut kept = slot.as_ref().and_then(CacheSlot::read);
-    let is_present = !live.refresh && kept.as_mut().is_some_and(|kept| lay(kept, live));
-    if is_present && let Some(found) = of_cache(&mut kept, &host, slot.as_ref()) {
+    let kept = slot.as_ref().and_then(CacheSlot::read);
+    let mut present = kept
+        .as_ref()
+        .filter(|_| !live.refresh)
+        .and_then(|kept| of_cache(kept, live, &host, slot.as_ref()));
+    if let Some((found, true)) = present {
         return Ok(found);
     }
     let mut tried = Vec::new();
@@ -56,9 +60,8 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
                 found.unanswered = failed.or(found.unanswered);
                 // What is kept knows devices that do not answer now, and lacks no more than a link that has come
                 // up since.
-                if !live.refresh
-                    && found.unanswered.is_some()
-                    && let Some(found) = of_cache(&mut kept, &host, slot.as_ref())
+                if found.unanswered.is_some()
+                    && let Some((found, _)) = present.take()
                 {
                     return Ok(found);
                 }
@@ -84,40 +87,38 @@ fn name(machine: &mut Machine, host: &HostFiles<'_>) {
     machine.fabric.set_virtual(host.is_virtual());
 }
 
-/// The machine of a kept answer, which is taken out.
+/// The machine of a kept answer, with its links as they are now. False if a link is up of which the answer does not
+/// say where it leads.
 fn of_cache(
-    kept: &mut Option<KeptAnswer>,
+    kept: &KeptAnswer,
+    live: &Live,
     host: &HostFiles<'_>,
     slot: Option<&CacheSlot>,
-) -> Option<Discovered> {
-    let mut found = kept.take()?.discovered(slot?.file())?;
+) -> Option<(Discovered, bool)> {
+    let (laid, is_known) = kept
+        .answers()
+        .and_then(|answers| lay(answers, live))
+        .map_or((None, true), |(found, is_known)| (Some(found), is_known));
+    let mut found = kept.discovered(laid, slot?.file())?;
     name(&mut found.machine, host);
-    Some(found)
+    Some((found, is_known))
 }
 
-/// Lays the present state of links on a kept answer. False if a link is up of which it does not know where it leads.
-/// If the driver does not answer, the links count as they did: whoever decides asks it again, and learns that.
 #[cfg(all(feature = "nvml", target_os = "linux"))]
-fn lay(kept: &mut KeptAnswer, live: &Live) -> bool {
-    let Some(answers) = kept.answers_mut() else {
-        return true;
-    };
-    match crate::nvml::links(live) {
-        Ok(links) => answers.lay(&links),
-        Err(_) => true,
-    }
+fn lay(answers: &Value, live: &Live) -> Option<(SourceResult, bool)> {
+    crate::nvml::lay(answers, live)
 }
 
 #[cfg(not(all(feature = "nvml", target_os = "linux")))]
-fn lay(_: &mut KeptAnswer, _: &Live) -> bool {
-    true
+fn lay(_: &Value, _: &Live) -> Option<(SourceResult, bool)> {
+    None
 }
 
 fn ask(
     source: Source,
     live: &Live,
     host: &HostFiles<'_>,
-    earlier: Option<&Answers>,
+    earlier: Option<&Value>,
 ) -> Result<SourceResult, NoAnswer> {
     match source {
         Source::Nvml => ask_nvml(live, earlier),
@@ -127,12 +128,12 @@ fn ask(
 }
 
 #[cfg(all(feature = "nvml", target_os = "linux"))]
-fn ask_nvml(live: &Live, earlier: Option<&Answers>) -> Result<SourceResult, NoAnswer> {
+fn ask_nvml(live: &Live, earlier: Option<&Value>) -> Result<SourceResult, NoAnswer> {
     crate::nvml::ask(live, earlier)
 }
 
 #[cfg(not(all(feature = "nvml", target_os = "linux")))]
-fn ask_nvml(_: &Live, _: Option<&Answers>) -> Result<SourceResult, NoAnswer> {
+fn ask_nvml(_: &Live, _: Option<&Value>) -> Result<SourceResult, NoAnswer> {
     Err(NoAnswer::Absent(
         "not in this build: expected one for Linux with the feature `nvml`".to_owned(),
     ))

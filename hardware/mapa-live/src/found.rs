@@ -65,6 +65,7 @@ pub struct RuntimeState {
 #[non_exhaustive]
 pub struct LinkStatus {
     /// Whether each direct link is up, by its number. On many boards some numbers lead nowhere and are never up.
+    /// Empty of a device in MIG mode, whose links may be off without a fault: instances do not use them.
     pub direct: BTreeMap<u32, bool>,
     /// The lanes of the PCIe link.
     pub pcie_lanes: Option<PcieLevel>,
@@ -74,11 +75,12 @@ pub struct LinkStatus {
 }
 
 impl LinkStatus {
-    /// Whether a machine with these links has the same paths as with the others. The generation of a PCIe link
-    /// does not count: it is known only now and then.
+    /// Whether a machine with these links has the same paths as with the others. Direct links of which one of the two
+    /// tells nothing count as the same; the generation of a PCIe link does not count: it is known only now and then.
     #[must_use]
     pub fn joins_as(&self, other: &Self) -> bool {
-        self.direct == other.direct && self.pcie_lanes == other.pcie_lanes
+        let are_told = !self.direct.is_empty() && !other.direct.is_empty();
+        (!are_told || self.direct == other.direct) && self.pcie_lanes == other.pcie_lanes
     }
 
     /// The number of direct links that are up.
@@ -200,19 +202,10 @@ pub(crate) struct SourceResult {
     pub(crate) unanswered: Option<String>,
     /// The links of each device when it was asked.
     pub(crate) links: Vec<LinkStatus>,
-    /// The answers from which the machine follows, with the other end of each link that is or was up; `None` if
-    /// the source tells nothing of the state of links.
-    pub(crate) answers: Option<Answers>,
+    /// The answers from which the machine follows with the present state of links, as the cache keeps them; `None` if
+    /// the source tells nothing of that state.
+    pub(crate) answers: Option<serde_json::Value>,
 }
-
-/// The answers of NVML, from which a machine follows.
-#[cfg(all(feature = "nvml", target_os = "linux"))]
-pub(crate) use crate::nvml::Answers;
-
-/// Without NVML there are none.
-#[cfg(not(all(feature = "nvml", target_os = "linux")))]
-#[derive(Clone, serde::Serialize, serde::Deserialize)]
-pub(crate) enum Answers {}
 
 impl SourceResult {
     /// The machine of one dump, if the dump is complete enough.

@@ -217,3 +217,26 @@ fn a_snapshot_tells_the_links_that_a_machine_was_described_with() {
         }
     }
 }
+
+/// The links of a device in MIG mode may be off, and its instances do not use them.
+#[test]
+fn links_of_a_device_in_mig_mode_are_not_said_to_be_down() {
+    let server = Server::new("dgx-a100");
+    server.fake.set_mig(3, true).unwrap();
+    (0..12).for_each(|link| server.fake.set_link(3, link, false).unwrap());
+    for found in [server.found(), server.found()] {
+        assert_eq!(down(&graph(&found)), []);
+        let devices = driver_snapshot(&server.live()).unwrap().devices.unwrap();
+        let links = devices[3].links.clone().unwrap();
+        assert!(links.direct.is_empty() && links.joins_as(&found.links[3]));
+    }
+    server.fake.set_mig(3, false).unwrap();
+    assert_eq!(down(&graph(&server.found())), [(3, 0, 12)]);
+    (0..12).for_each(|link| server.fake.set_link(3, link, true).unwrap());
+    let whole = server.found();
+    assert_eq!(down(&graph(&whole)), []);
+    // Which links are up is known of the time before.
+    server.fake.set_mig(3, true).unwrap();
+    (0..12).for_each(|link| server.fake.set_link(3, link, false).unwrap());
+    assert_eq!(graph(&server.found()), graph(&whole));
+}

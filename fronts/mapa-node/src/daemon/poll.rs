@@ -155,7 +155,10 @@ impl NodeDriver<'_> {
     /// Takes over the present links of the machine. Until that succeeds, decisions are made on the links of before,
     /// as a device that is lost takes the links of its neighbours with it: they must not all wait for it.
     fn renew(&mut self) -> Result<(), Error> {
-        match self.load(self.live) {
+        // What is kept has the devices that are lost now.
+        let mut live = self.live.clone();
+        live.refresh = false;
+        match self.load(&live) {
             Ok(node) if node.has_devices_of(&self.node) => self.replace(node),
             Ok(_) => {
                 let why = "links have changed, and devices are missing: its links count as before";

@@ -9,6 +9,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::sys_exports::field_id::NVML_FI_DEV_NVLINK_LINK_COUNT;
 use nvml_wrapper::{Device, Nvml};
 
+use super::mig::is_partitioned;
 use super::queries::field;
 use crate::found::{LinkStatus, NoAnswer, PcieLevel};
 
@@ -16,8 +17,9 @@ use crate::found::{LinkStatus, NoAnswer, PcieLevel};
 const MOST_LINKS: u32 = 36;
 
 /// The links of a device, by a name that it keeps.
-pub(crate) struct DeviceLinks {
+pub(super) struct DeviceLinks {
     uuid: String,
+    pub(super) is_partitioned: bool,
     pub(super) status: LinkStatus,
 }
 
@@ -36,19 +38,26 @@ pub(super) fn links(nvml: &Nvml) -> Result<Vec<DeviceLinks>, NoAnswer> {
     let all = (0..count.min(mapa_core::MAX_DEVICES as u32)).filter_map(|index| {
         let device = nvml.device_by_index(index).ok()?;
         let uuid = device.uuid().ok()?;
-        let status = status(&device)?;
-        Some(DeviceLinks { uuid, status })
+        let is_partitioned = is_partitioned(&device);
+        Some(DeviceLinks {
+            uuid,
+            is_partitioned,
+            status: status(&device, is_partitioned)?,
+        })
     });
     Ok(all.collect())
 }
 
 /// The links of a device; `None` if it does not answer.
-pub(super) fn status(device: &Device<'_>) -> Option<LinkStatus> {
+pub(super) fn status(device: &Device<'_>, is_partitioned: bool) -> Option<LinkStatus> {
     let mut status = LinkStatus {
         pcie_lanes: lanes(device),
         pcie_generation: generation(device),
         ..LinkStatus::default()
     };
+    if is_partitioned {
+        return Some(status);
+    }
     match direct(device) {
         Ok(direct) => status.direct = direct,
         // A library without this query.

@@ -18,9 +18,9 @@ use super::links::DeviceLinks;
 use crate::found::{LinkStatus, NoAnswer, PcieLevel, RuntimeState, SourceResult};
 
 /// Everything that the library answered. What is not kept for the next call is skipped in writing.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Answers {
+pub(super) struct Answers {
     pub(super) driver: Option<String>,
     /// Whether every device could be queried.
     pub(super) every_device: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Answers {
 }
 
 /// The library's answers about one device.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeviceAnswers {
     /// The library's number of the device.
@@ -68,6 +68,9 @@ pub(super) struct DeviceAnswers {
     /// counts.
     #[serde(skip)]
     pub(super) is_silent: bool,
+    /// Whether it is in MIG mode, in which its links may be off without a fault.
+    #[serde(skip)]
+    pub(super) is_partitioned: bool,
 }
 
 /// Figures as texts: JSON's reader rounds numbers, and a machine of the cache would be another one than the same
@@ -103,7 +106,7 @@ struct SavedInfo {
 }
 
 /// One direct link, as the device at one of its ends reports it.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DirectLink {
     pub(super) number: u32,
@@ -192,12 +195,15 @@ impl DeviceAnswers {
 impl Answers {
     /// Lays the present state of links over these answers. False if a link is up whose other end is not known: the
     /// library must be asked where it leads.
-    pub(crate) fn lay(&mut self, now: &[DeviceLinks]) -> bool {
+    pub(super) fn lay(&mut self, now: &[DeviceLinks]) -> bool {
         let mut is_known = true;
         for device in &mut self.devices {
             let links = now.iter().find(|links| links.is_of(&device.info));
             match links {
-                Some(DeviceLinks { status, .. }) => is_known &= device.lay(status),
+                Some(links) => {
+                    device.is_partitioned = links.is_partitioned;
+                    is_known &= device.lay(&links.status);
+                }
                 None => device.is_silent = true,
             }
         }
@@ -205,7 +211,7 @@ impl Answers {
     }
 
     /// Takes over from earlier answers where links lead that are down now.
-    pub(crate) fn remember(&mut self, earlier: &Self) {
+    pub(super) fn remember(&mut self, earlier: &Self) {
         // Ends are places in the list, so they hold in a list of the same devices alone.
         let names = |answers: &Self| -> Vec<Option<String>> {
             let devices = answers.devices.iter();
@@ -229,25 +235,25 @@ impl Answers {
     }
 
     /// The machine, if the answers give at least its devices and the links or paths between them.
-    pub(crate) fn found(self) -> Result<SourceResult, NoAnswer> {
+    pub(super) fn found(self) -> Result<SourceResult, NoAnswer> {
         self.check()?;
         let says = self.says();
         let machine = self.machine(says)?;
         let state = RuntimeState {
             ports: self.ports(),
-            peer_access: self.peer_access.clone(),
-            mig_instances: self.mig_instances.clone(),
+            peer_access: self.peer_access,
+            mig_instances: self.mig_instances,
             mig_profiles: Vec::new(),
-            partitioned: self.partitioned.clone(),
+            partitioned: self.partitioned,
         };
         Ok(SourceResult {
             machine,
             says,
-            driver: self.driver.clone(),
+            driver: self.driver,
             state,
-            unanswered: self.failed.clone(),
+            unanswered: self.failed,
             links: self.devices.iter().map(DeviceAnswers::status).collect(),
-            answers: Some(self),
+            answers: None,
         })
     }
 
@@ -441,7 +447,9 @@ impl Answers {
         };
         let places: Vec<usize> = (0..counts.len()).collect();
         let are_alike = places.windows(2).all(alike);
-        let found = places.into_iter().filter_map(|at| {
+        let whole = places.into_iter();
+        let whole = whole.filter(|&at| !self.devices[at].is_partitioned);
+        let found = whole.filter_map(|at| {
             let LinksUp { up, all: known } = counts[at];
             let device = &self.devices[at];
             let text = device.info.product.as_deref();

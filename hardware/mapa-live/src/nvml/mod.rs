@@ -14,26 +14,38 @@ mod queries;
 mod worker;
 
 pub(crate) use events::watch;
-pub(crate) use links::DeviceLinks;
-pub(crate) use machine::Answers;
 pub(crate) use worker::with;
 
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::machine::Answers;
 use crate::found::{DriverSnapshot, GpuReading, NoAnswer, SourceResult};
 use crate::live::Live;
 
-/// The machine that NVML describes, if it answers within the time limit. Earlier answers tell where links lead that
-/// are down now.
-pub(crate) fn ask(live: &Live, earlier: Option<&Answers>) -> Result<SourceResult, NoAnswer> {
+/// The machine that NVML describes, if it answers within the time limit. Earlier answers, as they are kept, tell where
+/// links lead that are down now.
+pub(crate) fn ask(live: &Live, earlier: Option<&Value>) -> Result<SourceResult, NoAnswer> {
     let mut answers = worker::answers(&live.nvml, &live.roots, live.time_limit)?;
-    if let Some(earlier) = earlier {
-        answers.remember(earlier);
+    if let Some(earlier) = earlier.and_then(|kept| Answers::deserialize(kept).ok()) {
+        answers.remember(&earlier);
     }
-    answers.found()
+    // What cannot be written is not kept.
+    let kept = serde_json::to_value(&answers).ok();
+    Ok(SourceResult {
+        answers: kept,
+        ..answers.found()?
+    })
 }
 
-/// The links of devices now, if NVML answers within the time limit.
-pub(crate) fn links(live: &Live) -> Result<Vec<DeviceLinks>, NoAnswer> {
-    worker::with(&live.nvml, live.time_limit, links::links)?
+/// The machine of answers that were kept, with its links as they are now. False if a link is up of which the answers
+/// do not say where it leads. If the driver does not answer, the links count as they did: whoever decides asks it
+/// again, and learns that. `None` if these are no answers.
+pub(crate) fn lay(kept: &Value, live: &Live) -> Option<(SourceResult, bool)> {
+    let mut answers = Answers::deserialize(kept).ok()?;
+    let links = worker::with(&live.nvml, live.time_limit, links::links).and_then(|links| links);
+    let is_known = links.map_or(true, |links| answers.lay(&links));
+    Some((answers.found().ok()?, is_known))
 }
 
 /// The devices that NVML lists now and the processes on them, if it answers within the time limit.

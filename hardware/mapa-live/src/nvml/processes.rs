@@ -80,7 +80,7 @@ fn look_at(nvml: &Nvml, index: u32) -> Result<(DeviceStatus, Vec<DeviceProcess>)
         instance,
     });
     let uses = uses.collect();
-    seen.links = links::status(&device);
+    seen.links = links::status(&device, seen.partitioned);
     Ok((seen, uses))
 }
 

@@ -294,6 +294,7 @@ impl QueriedDevices<'_> {
                 continue;
             }
             self.answers.partitioned.push(DeviceId(id as u32));
+            self.answers.devices[id].is_partitioned = true;
             for slot in 0..device
                 .mig_device_count()
                 .unwrap_or_default()
