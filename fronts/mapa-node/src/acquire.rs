@@ -27,7 +27,7 @@ use crate::ledger::{
 };
 use crate::mark::MARK;
 use crate::node::{Node, NodeState, Withheld};
-use crate::plan::{QueueTurn, plan};
+use crate::plan::{QueueTurn, plan, request as request_of};
 use crate::recover::{Recovered, recover, recover_head};
 use crate::wakeup::{self, WakeupSocket};
 
@@ -464,7 +464,9 @@ fn acquire_behind(
     check_order(books.head()?.as_ref(), want)?;
     // A job that can never run is refused at once, not at the head of the queue.
     let idle = node.loaded().idle.view();
-    if let Err(never @ Refusal::Infeasible(_)) = want.policy.decide(want.request, &idle) {
+    let answer = want.policy.decide(want.request, &idle);
+    let answer = answer.map_err(|refusal| node.with_hope(want.request, refusal));
+    if let Err(never @ Refusal::Infeasible(_)) = answer {
         return Ok(Err(never));
     }
     let reason = turn(want.scheduler);
@@ -510,6 +512,7 @@ fn acquire_fifo(
             .answers(want.request, node.graph())
             .map(|()| decision)
     });
+    let answer = answer.map_err(|refusal| node.with_hope(want.request, refusal));
     let why = match answer {
         Ok(decision) => {
             let given = give(books, node, want, ticket, decision)?;
@@ -517,8 +520,9 @@ fn acquire_fifo(
         }
         Err(refusal) => with_withheld(refusal, &seen.state.withheld, node),
     };
-    // Nobody can give anything back, and nothing that is withheld can come: `mapa` never repartitions.
-    let is_idle = seen.recovered.leases.is_empty() && seen.state.withheld.is_empty();
+    // Nobody can give anything back, and nothing that is withheld or down can come: `mapa` never repartitions.
+    let is_whole = seen.state.withheld.is_empty() && !node.has_links_down();
+    let is_idle = seen.recovered.leases.is_empty() && is_whole;
     let why = match why {
         Refusal::Busy(reason) if want.wait && is_idle => Refusal::Busy(Reason::Rule(
             format!("nothing is in use, so waiting does not help: {reason}").into(),
@@ -621,6 +625,15 @@ fn check_order(first: Option<&Ticket>, want: &AcquireRequest<'_>) -> Result<(), 
         )));
     }
     Ok(())
+}
+
+/// Whether only links that are down keep a job from running.
+fn is_hoped(node: &Node, ticket: &Ticket, why: &Refusal) -> bool {
+    let Ok(request) = request_of(node, ticket) else {
+        return false;
+    };
+    matches!(why, Refusal::Infeasible(_))
+        && matches!(node.with_hope(&request, why.clone()), Refusal::Busy(_))
 }
 
 /// Gives the devices of a decision.
@@ -741,6 +754,8 @@ fn acquire_scheduled(
                     to_wake.push(other);
                 }
             }
+            // It waits for its links.
+            QueueTurn::Reject(why) if is_hoped(node, one, &why) => {}
             QueueTurn::Reject(why) if other == id => {
                 books.cancel(&want.asker.audited(), id, &why.to_string())?;
                 return Ok(Err(why));

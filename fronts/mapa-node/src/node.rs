@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_core::mig::{Instance, Layout, Model, ProfileId};
 use mapa_core::{
-    Allocator, Decision, Demand, DeviceId, HardwareGraph, NodeKind, Pattern, Request, Unit,
+    Allocator, Decision, Demand, DeviceId, HardwareGraph, NodeKind, Pattern, Policy, Reason,
+    Refusal, Request, Unit, lowest_id,
 };
 use mapa_front::{Loaded, MachineSpec};
 use mapa_live::{DeviceStatus, Discovered, DriverSnapshot, LinkStatus, Live, Source};
@@ -30,6 +31,8 @@ pub struct Node {
     unanswered: Option<String>,
     /// The links of the whole devices, by id, with which it was described.
     links: Vec<LinkStatus>,
+    /// The machine with all links that were up before, if some are down: what could run on it.
+    intact: Option<Loaded>,
 }
 
 /// What the drivers say of devices in MIG mode.
@@ -145,6 +148,10 @@ impl Node {
         node.by_nvml = found.by == Source::Nvml;
         node.unanswered = found.unanswered;
         node.links = found.links;
+        // A machine that cannot be completed is none on which a job could run.
+        let intact = found.intact;
+        node.intact =
+            intact.and_then(|machine| spec.complete("this machine", machine, &mut |_| {}).ok());
         Ok(node)
     }
 
@@ -187,6 +194,7 @@ impl Node {
             by_nvml: false,
             unanswered: None,
             links: Vec::new(),
+            intact: None,
         }
     }
 
@@ -224,6 +232,27 @@ impl Node {
     #[must_use]
     pub(crate) fn links(&self) -> &[LinkStatus] {
         &self.links
+    }
+
+    /// Whether links are down that were up before, and may be up again.
+    #[must_use]
+    pub(crate) fn has_links_down(&self) -> bool {
+        self.intact.is_some()
+    }
+
+    /// A refusal, given that links may come up again: what only they keep from running must wait for them.
+    #[must_use]
+    pub(crate) fn with_hope(&self, request: &Request, refusal: Refusal) -> Refusal {
+        let (Refusal::Infeasible(reason), Some(intact)) = (&refusal, &self.intact) else {
+            return refusal;
+        };
+        // Any policy says whether there is a set of devices at all, and this one does least.
+        match lowest_id().decide(request, &intact.idle.view()) {
+            Err(Refusal::Infeasible(_)) => refusal,
+            _ => Refusal::Busy(Reason::Rule(
+                format!("links that are down now: {reason}").into(),
+            )),
+        }
     }
 
     /// What a snapshot of the drivers says of a device.

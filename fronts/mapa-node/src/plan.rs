@@ -106,7 +106,8 @@ pub(crate) fn plan(
     let orders = QueueOrders::of(orders);
     // Leases end and cordons are lifted. Without either, nothing will change that could let a job start. The same
     // ledger gives the same orders, so nobody would ever start.
-    let waits = orders.wakes || !leases.is_empty() || !state.withheld.is_empty();
+    let is_whole = state.withheld.is_empty() && !node.has_links_down();
+    let waits = orders.wakes || !leases.is_empty() || !is_whole;
     if orders.turns.is_empty() && !waits {
         let instead = match orders.others.first() {
             Some(other) => format!("it wants {other} first, which mapa does not do"),

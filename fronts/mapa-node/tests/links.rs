@@ -138,6 +138,39 @@ fn a_job_that_waits_is_given_devices_by_the_links_at_its_turn() {
     assert_eq!(text(&output), "GPU0,GPU4", "{}", error(&output));
 }
 
+/// A pair with two links is GPU2 and GPU3, among others; none of four devices that has them all is there without.
+#[test]
+fn a_job_that_needs_links_which_are_down_waits_for_them() {
+    let machine = Machine::of("dgx-1v");
+    chosen(&machine);
+    let need = [
+        "-n",
+        "2",
+        "--must-include",
+        "GPU2,GPU3",
+        "--min-link",
+        "NV2",
+    ];
+    set_links(&machine, false);
+    let refused = machine.mapa(&[&["run"], &need[..], &["--", "true"]].concat());
+    assert_eq!(refused.status.code(), Some(75), "{}", error(&refused));
+    let why = "links that are down now";
+    assert!(error(&refused).contains(why), "{}", error(&refused));
+    for scheduler in [&[][..], &["--scheduler", "fifo"]] {
+        let words = [&["run", "--wait"], scheduler, &need[..], &["--", "true"]].concat();
+        let mut waiter = machine.command(&words);
+        let waiter = { &mut waiter }.stderr(Stdio::piped()).spawn().unwrap();
+        machine.until(|ps| ps["queue"].as_array().unwrap().len() == 1);
+        set_links(&machine, true);
+        let output = waiter.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", error(&output));
+        set_links(&machine, false);
+    }
+    // What no links can help is refused for good.
+    let never = machine.mapa(&["run", "-n", "9", "--wait", "--", "true"]);
+    assert_eq!(never.status.code(), Some(69), "{}", error(&never));
+}
+
 /// Another user has a cache of their own, made while links were down.
 #[test]
 fn users_who_came_at_different_times_agree_on_what_is_down() {
@@ -308,6 +341,18 @@ fn a_daemon_decides_on_the_links_of_this_moment_and_counts_those_that_are_down()
     });
     assert!(daemon.metrics().contains("\nmapa_degraded_devices 6\n"));
     assert_eq!(given(&machine), "GPU0,GPU4");
+    let need = [
+        "run",
+        "-n",
+        "2",
+        "--must-include",
+        "GPU2,GPU3",
+        "--min-link",
+        "NV2",
+    ];
+    let mut waiter = machine.command(&[&need[..], &["--wait", "--", "true"]].concat());
+    let mut waiter = { &mut waiter }.stderr(Stdio::piped()).spawn().unwrap();
+    machine.until(|ps| ps["queue"].as_array().unwrap().len() == 1);
     // Whoever ran before runs on, and is known to the scheduler that has begun since.
     daemon.until(&machine, |metrics, _| {
         metrics.contains("\nmapa_free_devices 7\n")
@@ -318,6 +363,11 @@ fn a_daemon_decides_on_the_links_of_this_moment_and_counts_those_that_are_down()
     daemon.until(&machine, |metrics, _| {
         metrics.contains("\nmapa_links_down 0\n")
     });
+    assert_eq!(
+        waiter.wait().unwrap().code(),
+        Some(0),
+        "it waited for its links"
+    );
     machine.end(&mut holder);
     assert_eq!(given(&machine), "GPU2,GPU3");
     let log = std::fs::read_to_string(machine.path().join("daemon.log")).unwrap();

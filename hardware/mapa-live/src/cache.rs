@@ -90,7 +90,7 @@ impl KeptAnswer {
         of_answers: Option<SourceResult>,
         file: &Path,
     ) -> Option<Discovered> {
-        let (machine, says, links) = match &self.description {
+        let (machine, says, links, intact) = match &self.description {
             Description::Machine {
                 text,
                 says,
@@ -98,11 +98,11 @@ impl KeptAnswer {
             } => {
                 let mut machine = Machine::from_toml(text).ok()?;
                 machine.warnings.clone_from(warnings);
-                (machine, *says, Vec::new())
+                (machine, *says, Vec::new(), None)
             }
             Description::Answers(_) => {
                 let found = of_answers?;
-                (found.machine, found.says, found.links)
+                (found.machine, found.says, found.links, found.intact)
             }
         };
         Some(Discovered {
@@ -117,6 +117,7 @@ impl KeptAnswer {
             tried: Vec::new(),
             unanswered: None,
             links,
+            intact,
         })
     }
 }

@@ -159,6 +159,7 @@ fn keep(
         tried,
         unanswered: found.unanswered,
         links: found.links,
+        intact: found.intact,
     };
     let Some(slot) = slot else { return discovered };
     let written = match &discovered.unanswered {

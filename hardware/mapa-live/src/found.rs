@@ -42,6 +42,8 @@ pub struct Discovered {
     /// The links of each device by its id, as they were when the machine was described; never older than this
     /// call. Empty unless NVML describes the machine.
     pub links: Vec<LinkStatus>,
+    /// The machine as if all direct links were up that were up before in this boot; `None` if none of them is down.
+    pub intact: Option<Machine>,
 }
 
 /// The state that changes while a machine runs.
@@ -202,6 +204,8 @@ pub(crate) struct SourceResult {
     pub(crate) unanswered: Option<String>,
     /// The links of each device when it was asked.
     pub(crate) links: Vec<LinkStatus>,
+    /// The machine with all links that were up before, if some are down.
+    pub(crate) intact: Option<Machine>,
     /// The answers from which the machine follows with the present state of links, as the cache keeps them; `None` if
     /// the source tells nothing of that state.
     pub(crate) answers: Option<serde_json::Value>,
@@ -225,6 +229,7 @@ impl SourceResult {
             state,
             unanswered: None,
             links: Vec::new(),
+            intact: None,
             answers: None,
         })
     }

@@ -89,6 +89,7 @@ pub(super) fn try_acquire(
         // Asked on the idle machine: what does not fit there never will, and waiting would be in vain.
         let idle = node.loaded().idle.view();
         let answer = want.policy.decide(want.request, &idle);
+        let answer = answer.map_err(|refusal| node.with_hope(want.request, refusal));
         if let Err(never @ Refusal::Infeasible(_)) = answer {
             return Ok(Err(never));
         }

@@ -18,6 +18,7 @@ use crate::leader;
 use crate::ledger::{Durability, Lease, UnixNanos, now};
 use crate::mark;
 use crate::node::{Node, Withheld};
+use crate::plan::request;
 use crate::wakeup;
 
 /// How long a ticket whose action has failed is not reported again, nanoseconds.
@@ -127,6 +128,17 @@ impl NodeDriver<'_> {
     }
 
     pub(super) fn reject(&mut self, job: JobId, why: &Refusal) -> Result<(), Error> {
+        if let Some(id) = ticket_of(job)
+            && let Some(ticket) = self.ledger.read(|books| books.ticket(id))?
+            && matches!(why, Refusal::Infeasible(_))
+            && let Ok(request) = request(&self.node, &ticket)
+            && matches!(self.node.with_hope(&request, why.clone()), Refusal::Busy(_))
+        {
+            // It arrives again after a while: its links may be up by then.
+            self.known.tickets.remove(&id);
+            self.known.not_before.insert(id, now() + RETRY);
+            return Ok(());
+        }
         self.reporter.refused(why.kind());
         let Some(id) = ticket_of(job) else {
             return Ok(());

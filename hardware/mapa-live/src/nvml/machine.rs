@@ -235,12 +235,15 @@ impl Answers {
     }
 
     /// The machine, if the answers give at least its devices and the links or paths between them.
-    pub(super) fn found(self) -> Result<SourceResult, NoAnswer> {
+    pub(super) fn found(mut self) -> Result<SourceResult, NoAnswer> {
         self.check()?;
         let says = self.says();
         let machine = self.machine(says)?;
+        let links = self.devices.iter().map(DeviceAnswers::status).collect();
+        let ports = self.ports();
+        let intact = self.intact(says)?;
         let state = RuntimeState {
-            ports: self.ports(),
+            ports,
             peer_access: self.peer_access,
             mig_instances: self.mig_instances,
             mig_profiles: Vec::new(),
@@ -248,13 +251,27 @@ impl Answers {
         };
         Ok(SourceResult {
             machine,
+            intact,
             says,
             driver: self.driver,
             state,
             unanswered: self.failed,
-            links: self.devices.iter().map(DeviceAnswers::status).collect(),
+            links,
             answers: None,
         })
+    }
+
+    /// The machine with all links up that are down and were up before; `None` if there are none. The answers are of
+    /// that machine afterwards.
+    fn intact(&mut self, says: Says) -> Result<Option<Machine>, Error> {
+        let devices = self.devices.iter_mut();
+        let links = devices.flat_map(|device| device.links.iter_mut().flatten());
+        let mut is_reduced = false;
+        for link in links.filter(|link| !link.active && link.end != FarEnd::Unknown) {
+            is_reduced = true;
+            link.active = true;
+        }
+        is_reduced.then(|| self.machine(says)).transpose()
     }
 
     /// Rejects answers that do not describe a machine.
