@@ -9,8 +9,8 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::sys_exports::field_id::NVML_FI_DEV_NVLINK_LINK_COUNT;
 use nvml_wrapper::{Device, Nvml};
 
+use super::answer::field;
 use super::mig::is_partitioned;
-use super::queries::field;
 use crate::found::{LinkStatus, NoAnswer, PcieLevel};
 
 /// The most links of a device that are queried. The library currently has at most 18 per device.

@@ -4,6 +4,7 @@
 //! `machine` builds a machine from the answers. `links` asks which links are up, which may change at any moment. `mig` has the calls for MIG that the wrapper lacks: they say where
 //! instances lie, and partition devices. `events` watches devices with a handle of its own.
 
+mod answer;
 mod events;
 mod gauges;
 mod links;

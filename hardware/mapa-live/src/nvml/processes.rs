@@ -6,9 +6,9 @@ use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use nvml_wrapper::sys_exports::field_id::NVML_FI_DEV_GET_GPU_RECOVERY_ACTION;
 use nvml_wrapper::{Device, Nvml};
 
+use super::answer::field;
 use super::links;
 use super::mig::{self, MOST_INSTANCES, is_partitioned};
-use super::queries::field;
 use crate::found::{DeviceProcess, DeviceStatus, DriverSnapshot, NoAnswer};
 
 /// The devices and their processes.

@@ -30,13 +30,12 @@ use mapa_topologies::{
 use nvml_wrapper::Device;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::{P2pCapabilitiesIndex, P2pStatus, TopologyLevel};
-use nvml_wrapper::enums::device::SampleValue;
 use nvml_wrapper::error::NvmlError;
-use nvml_wrapper::structs::device::FieldId;
 use nvml_wrapper::sys_exports::field_id::{
     NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT,
 };
 
+use super::answer::{field, heed, note};
 use super::links;
 use super::machine::{Answers, DeviceAnswers, DirectLink, FarEnd};
 use super::mig::{self, MOST_INSTANCES, is_partitioned};
@@ -93,28 +92,6 @@ pub(super) fn answers(nvml: &Nvml, host: &HostFiles<'_>) -> Result<Answers, NoAn
     asked.pairs();
     asked.instances();
     Ok(asked.answers)
-}
-
-/// Whether a later call would fail too: the library or the device does not support the query, or
-/// this process may not make it.
-fn lasts(error: &NvmlError) -> bool {
-    use NvmlError::{FailedToLoadSymbol, FunctionNotFound, InvalidArg, NoPermission, NotSupported};
-    matches!(
-        error,
-        NotSupported | InvalidArg | NoPermission | FunctionNotFound | FailedToLoadSymbol(_)
-    )
-}
-
-/// Records the first failure that a later call may not have.
-fn note(failed: &mut Option<String>, what: &str, error: &NvmlError) {
-    if !lasts(error) {
-        failed.get_or_insert_with(|| format!("nvml: {what}: {error}"));
-    }
-}
-
-/// The answer, if there is one. Records a failure.
-fn heed<T>(failed: &mut Option<String>, what: &str, answer: Result<T, NvmlError>) -> Option<T> {
-    answer.inspect_err(|error| note(failed, what, error)).ok()
 }
 
 /// The devices, and their answers so far, in the same order.
@@ -385,19 +362,6 @@ fn link_gbps_of_version(device: &Device<'_>, link: u32) -> Option<f64> {
     link_speeds()
         .find(|speed| speed.generation == generation)
         .map(|speed| speed.gbps)
-}
-
-/// The value of one of NVML's fields, by its number.
-pub(super) fn field(device: &Device<'_>, id: u32, failed: &mut Option<String>) -> Option<u32> {
-    let sample = heed(failed, "fields", device.field_values_for(&[FieldId(id)]))?.pop()?;
-    let sample = heed(failed, "fields", sample)?;
-    // The library says in its answer which type the field has.
-    match sample.value.ok()? {
-        SampleValue::U32(value) => Some(value),
-        SampleValue::U64(value) => u32::try_from(value).ok(),
-        SampleValue::I64(value) => u32::try_from(value).ok(),
-        SampleValue::F64(_) => None,
-    }
 }
 
 /// The other end of an NVLink, from its PCI class. Switches and POWER's bridges have the class
