@@ -203,7 +203,7 @@ impl<'a> Owners<'a> {
     }
 }
 
-/// Notes in the audit who computes on a device that its lease does not have: each once. Returns those that are new.
+/// Notes in the audit which processes compute on a device that their lease does not have: each once.
 ///
 /// # Errors
 /// The ledger cannot be read or written.
@@ -212,8 +212,7 @@ pub(crate) fn record_strays(
     node: &Node,
     owner: &str,
     strays: &[Stray],
-) -> Result<Vec<Stray>, Error> {
-    let mut new = Vec::new();
+) -> Result<(), Error> {
     for stray in strays {
         if books.is_noted(AuditKind::Stray, stray.lease, &stray.why)? {
             continue;
@@ -225,9 +224,8 @@ pub(crate) fn record_strays(
             devices: &devices,
             ..AuditEntry::new(AuditKind::Stray, owner, &stray.why)
         })?;
-        new.push(stray.clone());
     }
-    Ok(new)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `mapa run`: a command on devices that it has alone.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
@@ -306,12 +307,15 @@ fn monitor_beside(
         };
         let (devices, owner) = (HealthTargets::new(&node), lease.asker.audited());
         let next = Cell::new(Instant::now());
+        let told = RefCell::new(BTreeSet::new());
         let look = || {
             if next.get() <= Instant::now() {
                 next.set(Instant::now() + STRAY_INTERVAL);
                 // A driver that does not answer, and a ledger that is busy, may do so at the next look.
-                for stray in new_strays(&node, &live, &ledger, &lease).unwrap_or_default() {
-                    output.aside(format!("{}: others do not get this device", stray.why));
+                for stray in strays_of(&node, &live, &ledger, &lease).unwrap_or_default() {
+                    if told.borrow_mut().insert(stray.clone()) {
+                        output.aside(format!("{}: others do not get this device", stray.why));
+                    }
                 }
             }
             true
@@ -326,8 +330,8 @@ fn monitor_beside(
     });
 }
 
-/// The processes of a lease that compute where the lease has nothing, and of which nobody has told yet.
-fn new_strays(node: &Node, live: &Live, ledger: &Path, own: &Lease) -> Result<Vec<Stray>, Error> {
+/// The processes of a lease that compute where the lease has nothing, which the audit has afterwards.
+fn strays_of(node: &Node, live: &Live, ledger: &Path, own: &Lease) -> Result<Vec<Stray>, Error> {
     let (drivers, processes) = (driver_snapshot(node, live)?, Processes::new()?);
     let mut ledger = Ledger::open(ledger)?;
     let leases = ledger.read(|books| books.leases())?;
@@ -340,7 +344,8 @@ fn new_strays(node: &Node, live: &Live, ledger: &Path, own: &Lease) -> Result<Ve
     }
     ledger.change(Durability::Boot, |books| {
         record_strays(books, node, &own.asker.audited(), &strays)
-    })
+    })?;
+    Ok(strays)
 }
 
 /// The machine and the devices of a lease, if a daemon has partitioned devices since this program came:

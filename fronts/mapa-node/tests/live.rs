@@ -82,7 +82,11 @@ fn a_number_that_a_stranger_has_by_now_makes_it_nobody_of_a_lease() {
 #[test]
 fn a_process_of_a_lease_on_another_device_is_a_stranger_there() {
     let machine = Machine::of("dgx-a100");
-    let mut job = machine.hold(&["-n", "1", "--like", "any"]);
+    let script = "echo >>$LOCKS/held; exec sleep 600";
+    let said = std::fs::File::create(machine.path().join("said")).unwrap();
+    let job = machine.command(&["run", "-n", "1", "--", "sh", "-c", script]);
+    let mut job = { job }.stderr(said).spawn().unwrap();
+    machine.until(|_| machine.path().join("held").exists());
     let lease = machine.json(&["ps"])["leases"][0].clone();
     let pid = u32::try_from(lease["command_pid"].as_u64().unwrap()).unwrap();
     let held = lease["devices"][0].as_str().unwrap().to_owned();
@@ -106,11 +110,22 @@ fn a_process_of_a_lease_on_another_device_is_a_stranger_there() {
     );
     let seven = machine.mapa(&["run", "-n", "7", "--", "true"]);
     assert_eq!(seven.status.code(), Some(75), "{}", error(&seven));
+    // The owner is told within seconds, whoever has noted it first.
+    machine.until(|_| {
+        let said = std::fs::read_to_string(machine.path().join("said"));
+        said.unwrap().contains("others do not get this device")
+    });
     let log = machine.json(&["log", "-n", "100"]);
     let strays = log["decisions"].as_array().unwrap().iter();
     let strays: Vec<_> = strays.filter(|row| row["kind"] == "stray").collect();
     assert_eq!(strays.len(), 1, "told once: {log}");
     machine.end(&mut job);
+    let said = std::fs::read_to_string(machine.path().join("said")).unwrap();
+    assert_eq!(
+        said.matches("others do not get this device").count(),
+        1,
+        "{said}"
+    );
 }
 
 /// The mark of a lease in the variables of a process that the lease has not started.
