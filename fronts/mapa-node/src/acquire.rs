@@ -40,11 +40,12 @@ pub(crate) use request::{
 const HEAD_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The poll interval of the job behind the head. It notices that the head was killed. A job `n` places behind the
-/// head polls every `n` times this interval: it is woken when its turn comes.
+/// head polls every `n` times this interval: it is woken when its turn comes. One for whom others decide may get its
+/// devices at any time, and polls by this interval.
 const QUEUED_POLL_INTERVAL: Duration = Duration::from_millis(1500);
 
 /// The longest poll interval.
-const LONGEST_POLL_INTERVAL: Duration = Duration::from_secs(60);
+const LONGEST_POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The outcome of [`AcquireContext::acquire`].
 pub(crate) enum AcquireOutcome {
@@ -178,8 +179,12 @@ impl AcquireContext<'_> {
             {
                 continue;
             }
+            // A scheduler, or a daemon, may start any job of the queue.
+            let leader = self.ledger.read(|books| leader::leader(books, processes))?;
+            let is_decided_by_others = want.scheduler != FIRST_COME || leader.is_some();
             let pause = match behind {
                 0 => HEAD_POLL_INTERVAL,
+                _ if is_decided_by_others => QUEUED_POLL_INTERVAL,
                 _ => QUEUED_POLL_INTERVAL.saturating_mul(behind),
             };
             if let Some(signal) = pause_for(happenings, pause.min(LONGEST_POLL_INTERVAL)) {
@@ -263,7 +268,7 @@ impl AcquireContext<'_> {
         drivers: Option<&Drivers>,
     ) -> Result<AcquireAttempt, Error> {
         let (node, processes) = (&*self.node, self.processes);
-        let mut to_wake = Vec::new();
+        let (mut to_wake, mut has_recovered) = (Vec::new(), false);
         let attempt = self.ledger.change(Durability::Boot, |books| {
             if by_daemon::is_served(books, processes, want, ticket)? {
                 // A daemon is there. It gives the devices; this program only reads what has become of its
@@ -284,6 +289,7 @@ impl AcquireContext<'_> {
             } else {
                 recover(books, processes, &owner)?
             };
+            has_recovered = !recovered.is_clean();
             let seen = snapshot_of(books, node, processes, &owner, (drivers, recovered))?;
             // Another program, or a daemon that has gone since, may have decided about this ticket.
             if let Some(outcome) = by_daemon::answered(books, node, want, ticket)? {
@@ -308,6 +314,10 @@ impl AcquireContext<'_> {
             wakeup::wake(self.ledger.id(), ticket);
         }
         let attempt = attempt?;
+        // What recovery has freed or removed may be the turn of another job.
+        if has_recovered {
+            let _ = self.wake_head();
+        }
         // Wake the daemon: it does not know of a new ticket or lease yet.
         if ticket.is_none() && !matches!(attempt, Ok(AcquireAttempt::Retry)) {
             leader::wake(self.ledger.id());

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::acquire::wake_head;
 use crate::error::Error;
+use crate::job_process::GRACE;
 use crate::ledger::{Durability, Lease, Ledger, since_boot};
 use crate::mark::MARK;
 use crate::memory::detach;
@@ -72,20 +73,30 @@ pub(crate) fn keep(ledger: &mut Ledger, id: i64) -> Result<(), Error> {
         return Ok(());
     };
     await_end_of_input(deadline);
-    while find(ledger)?.is_some() {
+    loop {
         let left = deadline.saturating_sub(since_boot());
         if left > 0 {
             // A look now and then ends this process soon after the lease.
             thread::sleep(INTERVAL.min(Duration::from_nanos(left.unsigned_abs())));
-            continue;
+        }
+        match find(ledger) {
+            Ok(None) => return Ok(()),
+            Ok(Some(_)) if left <= 0 => {}
+            Ok(Some(_)) => continue,
+            // A ledger that was busy for a minute may be free again.
+            Err(_) => {
+                thread::sleep(INTERVAL);
+                continue;
+            }
         }
         let done = ledger.change(Durability::Boot, |books| recover(books, &processes, &owner));
-        if !done?.released.is_empty() {
-            wake_head(ledger)?;
+        if done.is_ok_and(|done| !done.released.is_empty()) {
+            let _ = wake_head(ledger);
         }
-        thread::sleep(LATE_INTERVAL);
+        // What SIGKILL does not end soon hangs in a driver, or is another user's.
+        let is_late = Duration::from_nanos(left.unsigned_abs()) > 3 * GRACE;
+        thread::sleep(if is_late { INTERVAL } else { LATE_INTERVAL });
     }
-    Ok(())
 }
 
 /// Waits until the other end of standard input is closed. Not longer than the program of a lease may take to end it: it

@@ -1,7 +1,6 @@
 //! The processes of a lease: whether they run, and which of them get its signals.
 
 use std::cell::OnceCell;
-use std::path::Path;
 
 use mapa_live::cgroup;
 use mapa_live::{Identity, Liveness, Namespaces, Processes};
@@ -51,10 +50,10 @@ impl<'a> Lives<'a> {
 /// Only if it is gone, or does not, the processes of its command get the signal directly.
 ///
 /// Others may have written the ledger. So the holder counts if it is a process of the lease's user that has the ledger
-/// open; any other process if it bears the lease's mark or is in the lease's group.
+/// open (device and inode of the file that this program has open); any other process if it bears the lease's mark or is in the lease's group.
 pub(crate) fn to_signal(
     processes: &Processes,
-    (ledger, lease): (&Path, &Lease),
+    (ledger, lease): (Option<(u64, u64)>, &Lease),
     mark: &str,
     signal: Signal,
 ) -> Vec<Identity> {
@@ -66,7 +65,11 @@ pub(crate) fn to_signal(
     };
     let is_holder = |process: &Identity| {
         let pid = process.id.pid;
-        processes.uid_of(pid) == Some(lease.asker.uid) && processes.has_open(pid, ledger)
+        // A daemon has the ledger open too, and holds no lease.
+        pid != std::process::id() as i32
+            && processes.program_of(pid).as_deref() != Some("mapa-node")
+            && processes.uid_of(pid) == Some(lease.asker.uid)
+            && ledger.is_some_and(|ledger| processes.has_open(pid, ledger))
     };
     let holder = lives.here(&lease.asker.process).into_iter();
     let mut told: Vec<Identity> = holder
@@ -90,5 +93,7 @@ pub(crate) fn to_signal(
         let child = lease.child.iter().filter_map(|child| lives.here(child));
         told.extend(child.filter(is_marked));
     }
+    told.sort_by_key(|process| process.id);
+    told.dedup();
     told
 }

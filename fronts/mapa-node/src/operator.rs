@@ -93,14 +93,17 @@ fn list(
 ) -> Result<Ps, Error> {
     let processes = Processes::new()?;
     let owner = user();
-    ledger.change(Durability::Boot, |books| {
-        let (leases, lost) = match node {
+    let mut is_clean = true;
+    let answer = ledger.change(Durability::Boot, |books| {
+        let (recovered, lost) = match node {
             Some(node) => {
                 let seen = snapshot(books, node, &processes, &owner, drivers)?;
-                (seen.recovered.leases, seen.state.lost)
+                (seen.recovered, seen.state.lost)
             }
-            None => (recover(books, &processes, &owner)?.leases, Vec::new()),
+            None => (recover(books, &processes, &owner)?, Vec::new()),
         };
+        is_clean = recovered.is_clean();
+        let leases = recovered.leases;
         let health = books.faults(processes.boot())?;
         let queue = books.queue()?;
         let holders = leases.iter().map(|lease| {
@@ -135,7 +138,12 @@ fn list(
             cordons: books.cordons(now())?,
             health,
         })
-    })
+    })?;
+    // What recovery has freed or removed may be the turn of a job that waits.
+    if !is_clean {
+        wake_head(ledger)?;
+    }
+    Ok(answer)
 }
 
 /// What is wrong with the devices of a lease, of which these are gone.
@@ -367,6 +375,9 @@ pub(crate) fn free(
         let seen = snapshot(books, node, &processes, &owner, &drivers)?;
         Ok((seen, books.faults(processes.boot())?))
     })?;
+    if !seen.recovered.is_clean() {
+        wake_head(ledger)?;
+    }
     let view = seen.state.allocator.view();
     let mut rows: Vec<DeviceAvailability> = view
         .present()

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use crate::error::Error;
 use crate::job_process::GRACE;
 use crate::lease_processes::{Lives, to_signal};
-use crate::ledger::{Lease, LedgerTx, Ticket, since_boot};
+use crate::ledger::{AuditEntry, AuditKind, Lease, LedgerTx, Ticket, since_boot};
 use crate::mark::{self, MARK};
 use crate::task_file::TaskFile;
 
@@ -113,7 +113,7 @@ fn recover_leases(
     let mut marked: Option<Marked> = None;
     let lives = Lives::new(processes);
     for lease in books.leases()? {
-        end_late(books, processes, &lives, &lease);
+        end_late(books, (processes, &lives), &lease, owner);
         match lives.of(&lease.asker.process) {
             Liveness::Runs | Liveness::Elsewhere => {
                 done.leases.push(lease);
@@ -142,7 +142,10 @@ fn recover_leases(
         let child = child.filter(|identity| lives.of(identity) != Liveness::Ended);
         // A program that was killed before it could note the group of its command has left a lease without one.
         let mark = books.mark(lease.id);
-        let unnoted = (lease.cgroup.is_none())
+        // And a container's path of a group leads nowhere outside of the container.
+        let noted = lease.cgroup.as_deref();
+        let is_there = noted.is_some_and(|path| Path::new(path).is_dir());
+        let unnoted = (!is_there)
             .then(|| Cgroups::default().find(&mark::name_of(&mark)))
             .flatten();
         let members = members(&lease, &mark, unnoted.as_deref());
@@ -196,14 +199,25 @@ fn recover_leases(
 /// How much longer than its time a lease may hold before others end it while its own program lives.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
+/// What the audit says of a lease whose processes get SIGTERM.
+const EXPIRED: &str =
+    "its time is up, and its own program does not end it: SIGTERM to its processes";
+
 /// Ends the processes of a lease whose time is up, if the program that should do so is gone, or does not. Whoever may not
 /// signal them leaves it to the next.
-fn end_late(books: &LedgerTx<'_>, processes: &Processes, lives: &Lives<'_>, lease: &Lease) {
+fn end_late(
+    books: &LedgerTx<'_>,
+    (processes, lives): (&Processes, &Lives<'_>),
+    lease: &Lease,
+    owner: &str,
+) {
     let Some(deadline) = lease.deadline else {
         return;
     };
     let late = since_boot().saturating_sub(deadline);
-    if late < 0 || lease.asker.process.boot != processes.boot() {
+    // A deadline before its holder began is no lease's of ours.
+    let begun = processes.since_boot(&lease.asker.process);
+    if deadline < begun || late < 0 || lease.asker.process.boot != processes.boot() {
         return;
     }
     let late = Duration::from_nanos(late.unsigned_abs());
@@ -217,13 +231,31 @@ fn end_late(books: &LedgerTx<'_>, processes: &Processes, lives: &Lives<'_>, leas
     } else {
         Signal::KILL
     };
+    // Several programs come here, some of them five times a second: one of them sends SIGTERM, once.
+    if signal == Signal::TERM {
+        if books
+            .is_noted(AuditKind::Expire, lease.id, EXPIRED)
+            .unwrap_or(true)
+        {
+            return;
+        }
+        let devices: Vec<String> = lease.devices.iter().map(ToString::to_string).collect();
+        let note = AuditEntry {
+            lease: Some(lease.id),
+            devices: &devices,
+            ..AuditEntry::new(AuditKind::Expire, owner, EXPIRED)
+        };
+        if books.note(note).is_err() {
+            return;
+        }
+    }
     // Its program is not asked to pass the signal on: it is gone, or has not done so.
     let lease = Lease {
         adopted: true,
         ..lease.clone()
     };
-    let path = books.path().unwrap_or_default();
-    for process in to_signal(processes, (&path, &lease), &books.mark(lease.id), signal) {
+    let of = (books.file(), &lease);
+    for process in to_signal(processes, of, &books.mark(lease.id), signal) {
         // One of another user is left to that user, to root, and to the daemon.
         let _ = processes.signal(&process, signal);
     }
@@ -233,9 +265,7 @@ fn end_late(books: &LedgerTx<'_>, processes: &Processes, lives: &Lives<'_>, leas
 /// in one group alone, so whom a daemon limits has left the lease's own.
 fn members(lease: &Lease, mark: &str, unnoted: Option<&Path>) -> Option<Vec<i32>> {
     let noted = lease.cgroup.as_deref();
-    let group = noted
-        .and_then(|path| mark::of_lease(path, mark))
-        .or(unnoted)?;
+    let group = unnoted.or(noted.and_then(|path| mark::of_lease(path, mark)))?;
     let mut found = cgroup::members(group).ok()?;
     if let Some(other) = &lease.limited {
         // A group that does not exist, not yet or not any more, has no members.

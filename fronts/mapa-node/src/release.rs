@@ -101,10 +101,10 @@ fn force(ledger: &mut Ledger, lease: &Lease, owner: &str, why: &str) -> Result<(
 fn end_processes(ledger: &mut Ledger, lease: &Lease, processes: &Processes) -> Result<(), Error> {
     let id = lease.id;
     let begun = Instant::now();
-    let (mark, path) = (ledger.mark(id), ledger.path().to_owned());
+    let (mark, file) = (ledger.mark(id), ledger.file());
     let mut signal = Signal::TERM;
     loop {
-        let told = to_signal(processes, (&path, lease), &mark, signal);
+        let told = to_signal(processes, (file, lease), &mark, signal);
         if told.is_empty() {
             return Ok(());
         }

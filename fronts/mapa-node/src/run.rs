@@ -213,12 +213,13 @@ fn run_granted(
     } else {
         format!("it {ended}")
     };
+    // First the group, in which nothing is left: nobody looks for the group of a lease that is freed.
+    group.remove();
     // The status is the command's, whatever becomes of the ledger: the next poll of any job releases the devices.
     let status = if late { LATE } else { ended.exit_status() };
     if let Err(error) = desk.free(lease, &why, Some(status)) {
         output.aside(format!("lease {} is not freed yet: {error}", lease.id));
     }
-    group.remove();
     Ok(status)
 }
 
@@ -486,7 +487,9 @@ fn start(
     let mut command = Command::new(program);
     command
         .args(arguments)
-        .envs(around.set.iter().map(|(name, value)| (name, value)));
+        .envs(around.set.iter().map(|(name, value)| (name, value)))
+        // As it is, also where it is no UTF-8.
+        .env(VARIABLE, ledger.path());
     for name in &around.unset {
         command.env_remove(name);
     }

@@ -63,6 +63,99 @@ fn a_fifo_or_a_device_in_place_of_a_ledger_holds_nobody_up() {
     assert!(begun.elapsed() < Duration::from_secs(60));
 }
 
+/// SQLite would open it before it knows that a ledger has none.
+#[test]
+fn a_fifo_beside_a_ledger_holds_nobody_up() {
+    for end in ["-journal", "-wal", "-shm"] {
+        let place = Place::new();
+        let name = format!("ledger.db{end}");
+        fifo(&place.path().join(&name));
+        let output = place.run(&["ps"]);
+        assert_eq!(output.status.code(), Some(125), "{end}");
+        let said = error(&output);
+        // `ps` makes no ledger where there is none; SQLite itself refuses the others.
+        assert!(said.contains(&name) || said.contains("ledger"), "{said}");
+    }
+}
+
+/// A trigger of somebody else would run in the transaction of whoever notes a decision.
+#[test]
+fn a_ledger_with_a_strange_trigger_or_view_is_refused() {
+    for strange in [
+        "CREATE TRIGGER x AFTER INSERT ON decisions BEGIN SELECT count(*) FROM (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x FROM c); END",
+        "CREATE VIEW x AS SELECT * FROM leases",
+        "DROP TRIGGER one_holder; CREATE TRIGGER one_holder BEFORE INSERT ON held BEGIN SELECT 1; END",
+    ] {
+        let place = Place::new();
+        drop(Ledger::open(place.ledger()).unwrap());
+        let database = rusqlite::Connection::open(place.ledger()).unwrap();
+        database.execute_batch(strange).unwrap();
+        drop(database);
+        let output = place.run(&["run", "-n", "1", "--", "true"]);
+        assert_eq!(
+            output.status.code(),
+            Some(125),
+            "{strange}: {}",
+            error(&output)
+        );
+    }
+    let place = Place::new();
+    drop(Ledger::open(place.ledger()).unwrap());
+    let database = rusqlite::Connection::open(place.ledger()).unwrap();
+    database
+        .execute("UPDATE ledger SET id = '../../../tmp/x'", [])
+        .unwrap();
+    drop(database);
+    assert_eq!(place.run(&["ps"]).status.code(), Some(125));
+}
+
+/// An invented lease whose time is up, on a process that has a file open to which somebody lets the ledger's name lead.
+#[test]
+fn a_ledger_that_was_exchanged_for_a_link_signals_nobody() {
+    let place = Place::new();
+    let other = place.path().join("other");
+    fs::write(&other, "").unwrap();
+    let mut victim = Command::new("sleep")
+        .arg("600")
+        .stdin(fs::File::open(&other).unwrap())
+        .spawn()
+        .unwrap();
+    let processes = Processes::new().unwrap();
+    let mut bad = asker(&processes);
+    bad.process = processes.identity(victim.id() as i32).unwrap();
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    ledger
+        .change(Durability::Boot, |books| {
+            let now = mapa_node::now();
+            books.grant(
+                &bad,
+                &[DeviceKey::whole("GPU0")],
+                None,
+                Some(now + 1),
+                "test",
+            )
+        })
+        .unwrap();
+    // Past what a program may take to end its own job.
+    let database = rusqlite::Connection::open(place.ledger()).unwrap();
+    let early = "UPDATE leases SET deadline = start * 10000000 + 1";
+    assert_eq!(database.execute(early, []).unwrap(), 1);
+    drop(database);
+    thread::sleep(Duration::from_millis(50));
+    fs::rename(place.ledger(), place.path().join("old.db")).unwrap();
+    symlink(&other, place.ledger()).unwrap();
+    for _ in 0..3 {
+        let found = ledger.change(Durability::Boot, |books| {
+            mapa_node::recover(books, &processes, "tester")
+        });
+        assert!(found.unwrap().released.is_empty());
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(victim.try_wait().unwrap(), None, "it goes on");
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+}
+
 #[test]
 fn a_database_of_another_program_is_not_written_to() {
     for number in [0, 7] {
@@ -269,11 +362,20 @@ fn a_row_of_the_audit_that_was_changed_or_removed_is_found() {
             drop(fs::remove_file(copy.with_extension(end)));
         }
     }
+    // A program of an earlier release may write rows without a hash while this one writes its own.
+    let database = rusqlite::Connection::open(place.ledger()).unwrap();
+    let old = "INSERT INTO decisions (at, kind, owner, devices, reason) VALUES (1, 'release', 'old', '', 'x')";
+    database.execute(old, []).unwrap();
+    drop(database);
+    assert!(place.run(&["cordon", "GPU2"]).status.success());
+    assert_eq!(
+        place.json(&["log", "--verify"])["verified"]["rows"],
+        rows + 1
+    );
     // Rows that were removed at the end leave a chain, with another hash.
     let database = rusqlite::Connection::open(place.ledger()).unwrap();
     database.pragma_update(None, "foreign_keys", false).unwrap();
-    database
-        .execute("DELETE FROM decisions WHERE reason = 'third'", [])
-        .unwrap();
+    let last = "DELETE FROM decisions WHERE reason = 'third' OR devices = 'GPU2'";
+    database.execute(last, []).unwrap();
     assert_ne!(place.json(&["log", "--verify"])["verified"]["hash"], hash);
 }

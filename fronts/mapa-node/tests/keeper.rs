@@ -67,6 +67,21 @@ fn a_job_whose_program_was_killed_is_ended_in_time_by_its_keeper() {
     assert!(release.is_some(), "{log:?}");
 }
 
+/// The keeper and a waiting job look five times a second each.
+#[test]
+fn a_late_job_gets_one_sigterm() {
+    let place = Place::new();
+    let script = "trap 'echo >>$LOCKS/terms' TERM; echo $$ >$LOCKS/pid; echo >>$LOCKS/there; while :; do sleep .05; done";
+    orphan(&place, script);
+    let words = ["run", "-n", "8", "--wait", "--", "true"];
+    let mut waits = place.mapa(&words).stderr(Stdio::null()).spawn().unwrap();
+    ends("the job", || !runs(&place));
+    assert!(waits.wait().unwrap().success());
+    assert_eq!(place.text("terms").lines().count(), 1);
+    let log = place.log();
+    assert_eq!(log.iter().filter(|row| row["kind"] == "expire").count(), 1);
+}
+
 #[test]
 fn where_the_keeper_was_killed_too_the_next_command_ends_the_job() {
     let place = Place::new();

@@ -251,6 +251,13 @@ fn whoever_was_moved_to_be_limited_is_found() {
 /// A group into which a program has put its command before it was killed, and which it could not note any more.
 #[test]
 fn a_group_that_nobody_has_noted_is_found_by_its_name() {
+    // A container notes the path that it sees.
+    for noted in [None, Some("/sys/fs/cgroup/../mapa-x-1")] {
+        found_by_its_name(noted);
+    }
+}
+
+fn found_by_its_name(noted: Option<&str>) {
     let place = Place::new();
     let mut ledger = Ledger::open(place.ledger()).unwrap();
     let processes = Processes::new().unwrap();
@@ -273,7 +280,8 @@ fn a_group_that_nobody_has_noted_is_found_by_its_name() {
     fs::write(group.join("cgroup.procs"), job.id().to_string()).unwrap();
     ledger
         .change(Durability::Boot, |books| {
-            books.grant(&dead, &[key("A", "")], None, None, "test")
+            let lease = books.grant(&dead, &[key("A", "")], None, None, "test")?;
+            noted.map_or(Ok(true), |path| books.set_cgroup(lease, path))
         })
         .unwrap();
     let mut found = || {
@@ -291,4 +299,41 @@ fn a_group_that_nobody_has_noted_is_found_by_its_name() {
     assert_eq!(first.adopted.len(), 1, "{first:?}");
     assert_eq!(then.released.len(), 1, "{then:?}");
     assert!(!is_left, "{name}");
+}
+
+/// A job that learns late of its lease still has its whole time.
+#[test]
+fn the_time_of_a_lease_begins_when_its_job_learns_of_it() {
+    let place = Place::new();
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    let asker = asker(&Processes::new().unwrap());
+    let expires = mapa_node::now() + 1_000_000_000;
+    let seen = |ledger: &mut Ledger| ledger.read(|books| books.leases()).unwrap().remove(0);
+    let lease = ledger
+        .change(Durability::Boot, |books| {
+            books.grant(&asker, &[key("A", "")], None, Some(expires), "test")
+        })
+        .unwrap();
+    let before = seen(&mut ledger);
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    let begin = |ledger: &mut Ledger| {
+        ledger
+            .change(Durability::Boot, |books| books.begin_time(lease))
+            .unwrap();
+    };
+    begin(&mut ledger);
+    let after = seen(&mut ledger);
+    assert!(after.deadline > before.deadline && after.expires > before.expires);
+    assert_eq!(
+        after.expires.unwrap() - after.granted,
+        before.expires.unwrap() - before.granted
+    );
+    // Not once its command runs.
+    ledger
+        .change(Durability::Boot, |books| {
+            books.set_command_process(lease, &asker.process, None)
+        })
+        .unwrap();
+    begin(&mut ledger);
+    assert_eq!(seen(&mut ledger).deadline, after.deadline);
 }

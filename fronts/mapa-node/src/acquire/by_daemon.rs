@@ -41,6 +41,7 @@ pub(super) fn answered(
     if let Some(found) = place.lease {
         // The answer is fetched once. From here on the lease alone counts.
         books.dequeue(place.id)?;
+        books.begin_time(found)?;
         let lease = books.leases()?.into_iter().find(|lease| lease.id == found);
         // This process holds the lease and lives, so only `mapa release` can have ended it.
         let lease = lease.ok_or_else(|| {

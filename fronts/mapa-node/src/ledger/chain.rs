@@ -56,10 +56,11 @@ impl ChainedFields<'_> {
 
 /// The hash of the last row; empty if there is none.
 pub(super) fn last(connection: &Connection) -> Result<String, Error> {
-    let mut select =
-        connection.prepare_cached("SELECT hash FROM decisions ORDER BY id DESC LIMIT 1")?;
-    let hash: Option<Option<String>> = select.query_row([], |row| row.get(0)).optional()?;
-    Ok(hash.flatten().unwrap_or_default())
+    let mut select = connection.prepare_cached(
+        "SELECT hash FROM decisions WHERE hash IS NOT NULL ORDER BY id DESC LIMIT 1",
+    )?;
+    let hash: Option<String> = select.query_row([], |row| row.get(0)).optional()?;
+    Ok(hash.unwrap_or_default())
 }
 
 /// See [`Ledger::verify_audit`](super::Ledger::verify_audit).
@@ -73,8 +74,8 @@ pub(super) fn verify(connection: &Connection) -> Result<(u64, String), Error> {
     while let Some(row) = rows.next()? {
         let (id, hash): (i64, Option<String>) = (row.get(0)?, row.get(1)?);
         match hash {
-            // Written before there were hashes.
-            None if before.is_empty() => continue,
+            // Written by an earlier release, which may have gone on after the ledger was converted.
+            None => continue,
             Some(hash) if hash == expected(row, &before)? => {
                 before = hash;
                 count += 1;

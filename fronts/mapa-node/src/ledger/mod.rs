@@ -14,7 +14,7 @@ mod transaction;
 mod withheld;
 
 use std::fs;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -63,6 +63,8 @@ pub struct Ledger {
     connection: Connection,
     path: PathBuf,
     id: String,
+    /// Device and inode of the file; none of one in memory.
+    file: Option<(u64, u64)>,
 }
 
 impl Ledger {
@@ -105,6 +107,19 @@ impl Ledger {
             }
             Err(_) => {}
         }
+        // SQLite opens these by itself, and would wait for ever at a FIFO.
+        for end in ["-journal", "-wal", "-shm"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            let found = Path::new(&name).symlink_metadata();
+            if found.is_ok_and(|found| !found.is_file()) {
+                let name = Path::new(&name).display();
+                return Err(Error::at(
+                    name,
+                    "is no plain file: expected one of a ledger of mapa",
+                ));
+            }
+        }
         let opened = (|| {
             let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
             let mut connection = Connection::open_with_flags(path, flags)?;
@@ -141,10 +156,12 @@ impl Ledger {
         };
         let mut connection = opened.map_err(with_place)?;
         let id = identify(&mut connection).map_err(with_place)?;
+        let file = path.symlink_metadata().ok().filter(|found| found.is_file());
         Ok(Self {
             connection,
             path: path.to_owned(),
             id,
+            file: file.map(|found| (found.dev(), found.ino())),
         })
     }
 
@@ -160,6 +177,7 @@ impl Ledger {
             connection,
             path: path.as_ref().to_owned(),
             id,
+            file: None,
         })
     }
 
@@ -167,6 +185,12 @@ impl Ledger {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Device and inode of the file, when it was opened; none of a ledger in memory.
+    #[must_use]
+    pub(crate) fn file(&self) -> Option<(u64, u64)> {
+        self.file
     }
 
     /// The name of this ledger, which no other has.
@@ -220,7 +244,7 @@ impl Ledger {
     ) -> Result<T, Error> {
         let transaction = self.connection.transaction_with_behavior(behaviour)?;
         // A body that fails drops the transaction, which rolls it back.
-        let done = body(&LedgerTx::new(&transaction, &self.id))?;
+        let done = body(&LedgerTx::new(&transaction, &self.id, self.file))?;
         transaction.commit()?;
         Ok(done)
     }
@@ -345,7 +369,7 @@ fn identify(connection: &mut Connection) -> Result<String, Error> {
         }
     };
     if let Some(id) = find(connection)? {
-        return Ok(id);
+        return checked(id);
     }
     let file = "/proc/sys/kernel/random/uuid";
     let drawn = fs::read_to_string(file).map_err(|error| Error::at(file, error))?;
@@ -363,7 +387,18 @@ fn identify(connection: &mut Connection) -> Result<String, Error> {
         }
     };
     transaction.commit()?;
-    Ok(id)
+    checked(id)
+}
+
+/// The name of a ledger, if it is one that the kernel has drawn: names of control groups are made of it.
+fn checked(id: String) -> Result<String, Error> {
+    let is_drawn = |letter: char| letter.is_ascii_hexdigit() || letter == '-';
+    if id.len() == 36 && id.chars().all(is_drawn) {
+        return Ok(id);
+    }
+    Err(Error::Failed(
+        "its name is none that the kernel draws".to_owned(),
+    ))
 }
 
 #[cfg(test)]

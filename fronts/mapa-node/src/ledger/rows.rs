@@ -87,6 +87,8 @@ pub enum AuditKind {
     Healthy,
     /// A process of a lease computes on a device that the lease does not have.
     Stray,
+    /// The time of a lease is up, and others end its processes.
+    Expire,
     /// The links of a device lack something. It gets new tenants nevertheless.
     Degraded,
     /// They lack it no more.
@@ -112,6 +114,7 @@ impl AuditKind {
             Self::Unhealthy => "unhealthy",
             Self::Healthy => "healthy",
             Self::Stray => "stray",
+            Self::Expire => "expire",
             Self::Degraded => "degraded",
             Self::Restored => "restored",
         }

@@ -192,6 +192,14 @@ ALTER TABLE decisions ADD COLUMN hash TEXT;
 ALTER TABLE leases ADD COLUMN deadline INTEGER;
 ";
 
+/// The text of the only trigger of a ledger, as SQLite keeps it.
+fn trigger() -> Option<&'static str> {
+    const BEGIN: &str = "CREATE TRIGGER";
+    let start = FIRST.find(BEGIN)?;
+    let length = FIRST.get(start..)?.find("END;")? + "END".len();
+    FIRST.get(start..start + length)
+}
+
 /// Whether a database is a ledger, or empty: nothing is written to another one.
 ///
 /// # Errors
@@ -201,6 +209,15 @@ pub(super) fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
     let connection = &connection.unchecked_transaction()?;
     let number: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let count = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0));
+    // A trigger or a view of somebody else would run within our transactions, and may never end.
+    let mut programs =
+        connection.prepare("SELECT sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")?;
+    let mut programs = programs.query([])?;
+    while let Some(row) = programs.next()? {
+        if row.get_ref(0)?.as_str().ok() != trigger() {
+            return Ok(false);
+        }
+    }
     Ok(match (number, version(connection)?) {
         (APPLICATION, _) => true,
         (0, 0) => count("SELECT count(*) FROM sqlite_schema")? == 0,

@@ -1,7 +1,5 @@
 //! The ledger within one transaction.
 
-use std::path::PathBuf;
-
 use mapa_live::{Identity, ProcessId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -17,11 +15,12 @@ use crate::error::Error;
 pub struct LedgerTx<'t> {
     pub(super) at: &'t Connection,
     id: &'t str,
+    file: Option<(u64, u64)>,
 }
 
 impl<'t> LedgerTx<'t> {
-    pub(super) fn new(at: &'t Connection, id: &'t str) -> Self {
-        Self { at, id }
+    pub(super) fn new(at: &'t Connection, id: &'t str, file: Option<(u64, u64)>) -> Self {
+        Self { at, id, file }
     }
 
     /// The mark of the processes of a lease.
@@ -30,11 +29,9 @@ impl<'t> LedgerTx<'t> {
         mark(self.id, lease)
     }
 
-    /// The file of the ledger; `None` of one in memory.
-    #[must_use]
-    pub fn path(&self) -> Option<PathBuf> {
-        let path = self.at.path().filter(|path| !path.is_empty());
-        path.map(PathBuf::from)
+    /// Device and inode of the ledger's file; none of one in memory.
+    pub(crate) fn file(&self) -> Option<(u64, u64)> {
+        self.file
     }
 
     /// Adds a row to the audit, and returns its number.
@@ -290,6 +287,19 @@ impl<'t> LedgerTx<'t> {
             .at
             .prepare_cached("UPDATE leases SET limited = ?2 WHERE id = ?1")?;
         update.execute(params![lease, cgroup])?;
+        Ok(())
+    }
+
+    /// Lets the time of a lease that has no command yet begin now: its job has only just learned of it.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn begin_time(&self, lease: i64) -> Result<(), Error> {
+        let mut update = self.at.prepare_cached(
+            "UPDATE leases SET deadline = ?2 + (expires - granted), expires = ?3 + (expires - granted), granted = ?3
+             WHERE id = ?1 AND expires IS NOT NULL AND child IS NULL",
+        )?;
+        update.execute([lease, since_boot(), now()])?;
         Ok(())
     }
 

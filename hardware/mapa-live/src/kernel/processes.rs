@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -72,6 +72,11 @@ impl Processes {
     /// `/proc` is not there, or does not name the boot.
     pub fn new() -> Result<Self, Error> {
         let proc = PathBuf::from("/proc");
+        if is_clock_shifted(&proc) {
+            return Err(Error::unavailable(
+                "this process is in a time namespace with a boot clock of its own, by which nobody else knows when a process began: expected the clock of the machine",
+            ));
+        }
         let file = proc.join("sys/kernel/random/boot_id");
         let boot = fs::read_to_string(&file)
             .map_err(|error| Error::unavailable(format!("{}: {error}", file.display())))?;
@@ -336,6 +341,13 @@ impl Processes {
         }
     }
 
+    /// When a process started, nanoseconds since the boot: up to a tick of the kernel too early.
+    #[must_use]
+    pub fn since_boot(&self, of: &Identity) -> i64 {
+        let tick = 1_000_000_000 / i64::try_from(clock_ticks_per_second().max(1)).unwrap_or(100);
+        of.id.start.saturating_mul(tick)
+    }
+
     /// When a process started, by the clock that files have too: up to a tick of the kernel too early.
     #[must_use]
     pub fn started(&self, of: &Identity) -> SystemTime {
@@ -370,18 +382,22 @@ impl Processes {
         folder.ok().map(|found| found.uid())
     }
 
-    /// Whether a process has this file open, as far as this one may see that.
+    /// Whether a process has this file open (device and inode), as far as this one may see that.
     #[must_use]
-    pub fn has_open(&self, pid: i32, file: &Path) -> bool {
-        let Ok(file) = fs::metadata(file) else {
-            return false;
-        };
+    pub fn has_open(&self, pid: i32, file: (u64, u64)) -> bool {
         let open = fs::read_dir(self.proc.join(pid.to_string()).join("fd"));
         let mut open = open.into_iter().flatten().flatten();
         open.any(|entry| {
             let found = fs::metadata(entry.path());
-            found.is_ok_and(|found| (found.dev(), found.ino()) == (file.dev(), file.ino()))
+            found.is_ok_and(|found| (found.dev(), found.ino()) == file)
         })
+    }
+
+    /// The file name of the program that a process executes, if this one may see it.
+    #[must_use]
+    pub fn program_of(&self, pid: i32) -> Option<String> {
+        let path = fs::read_link(self.proc.join(pid.to_string()).join("exe")).ok()?;
+        Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
     /// The names of the control groups in which a process is, and of those above them; none if it cannot be read.
@@ -429,6 +445,24 @@ impl Processes {
         let name = fs::read_to_string(self.proc.join(pid.to_string()).join("comm"));
         name.map_or_else(|_| String::new(), |name| name.trim().to_owned())
     }
+}
+
+/// Whether the boot clock of this process is not that of the machine: the starts of processes are shifted by as much.
+fn is_clock_shifted(proc: &std::path::Path) -> bool {
+    let namespace = |name: &str| {
+        fs::metadata(proc.join("self/ns").join(name))
+            .map(|found| found.ino())
+            .ok()
+    };
+    // The offsets are those of the children of this process, if they get another namespace.
+    if namespace("time") != namespace("time_for_children") {
+        return false;
+    }
+    let offsets = fs::read_to_string(proc.join("self/timens_offsets")).unwrap_or_default();
+    offsets.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        words.next() == Some("boottime") && words.any(|word| word != "0")
+    })
 }
 
 fn mark_in(variables: &[u8], variable: &str) -> Option<String> {
