@@ -94,7 +94,7 @@ fn the_three_refusals_and_what_never_starts_have_statuses_of_their_own() {
         "-n",
         "6",
         "--pattern",
-        "all-to-all",
+        "ring",
         "--policy",
         "case",
         "--max-nodes",
