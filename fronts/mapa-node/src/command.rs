@@ -13,15 +13,14 @@ use crate::cli::{Cli, Command, groups};
 use crate::error::Error;
 use crate::keeper;
 use crate::ledger::{Durability, Ledger, SHARED};
+use crate::mark::VARIABLE;
+use crate::memory::user;
 use crate::node::Node;
 use crate::operator;
 use crate::output::Output;
 use crate::release;
-use crate::run::{run, user};
+use crate::run::run;
 use crate::shell_files;
-
-/// The variable that names the ledger.
-pub(crate) const VARIABLE: &str = "MAPA_LEDGER";
 
 /// Runs the program `mapa` with these words, the first of which is its own name.
 #[must_use]

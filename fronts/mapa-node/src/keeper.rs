@@ -16,8 +16,8 @@ use crate::job_process::GRACE;
 use crate::ledger::{Durability, Lease, Ledger, since_boot};
 use crate::mark::MARK;
 use crate::memory::detach;
+use crate::memory::user;
 use crate::recover::{PATIENCE, recover};
-use crate::run::user;
 
 /// How often it looks whether the lease has ended without it.
 const INTERVAL: Duration = Duration::from_secs(5);

@@ -58,11 +58,10 @@ pub use ledger::{
 pub use local_files::LocalFiles;
 pub use mapa_live::{Identity, Liveness, Processes};
 pub use mark::MARK;
-pub use memory::peer_of;
+pub use memory::{peer_of, user};
 pub use node::{Cause, Node, NodeState, Withheld};
 pub use output::Output;
 pub use recover::{CASE, Recovered, recover, tasks_of};
-pub use run::user;
 pub use service::gid;
 pub use task_file::{TaskFile, TaskRecord, read_task_records};
 

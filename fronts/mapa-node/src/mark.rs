@@ -8,6 +8,9 @@ use mapa_live::cgroup::MOUNT;
 /// A child inherits it, also one that has left its parent and its group.
 pub const MARK: &str = "MAPA_LEASE";
 
+/// The variable that names the ledger: for `mapa`, and for the commands that it runs.
+pub(crate) const VARIABLE: &str = "MAPA_LEDGER";
+
 /// The name of the group of a lease, by its mark. A colon is the separator of /proc/PID/cgroup.
 pub(crate) fn name_of(mark: &str) -> String {
     format!("mapa-{}", mark.replace(':', "-"))

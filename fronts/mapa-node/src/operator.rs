@@ -22,10 +22,10 @@ use crate::foreign::driver_snapshot;
 use crate::health::{self, HealthTargets};
 use crate::job_process::RunEvents;
 use crate::ledger::{DeviceFault, DeviceKey, Durability, FaultKind, Lease, Ledger, UnixNanos, now};
+use crate::memory::user;
 use crate::node::Node;
 use crate::output::Output;
 use crate::recover::recover;
-use crate::run::user;
 
 /// Who holds which devices, who waits, what is cordoned. The machine is for names alone.
 ///

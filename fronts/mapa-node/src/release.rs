@@ -16,9 +16,9 @@ use crate::job_process::GRACE;
 use crate::lease_processes::{Lives, to_signal};
 use crate::ledger::{Durability, Lease, Ledger};
 use crate::mark::{self, MARK};
+use crate::memory::user;
 use crate::output::Output;
 use crate::recover::recover;
-use crate::run::user;
 
 /// Ends a lease: its processes get SIGTERM, and are killed if they do not end.
 ///

@@ -24,7 +24,6 @@ use crate::acquire::{
     AcquireContext, AcquireOutcome, AcquireRequest, FIRST_COME, Granted, snapshot,
 };
 use crate::cli::RunArgs;
-use crate::command::VARIABLE;
 use crate::error::Error;
 use crate::foreign::{Stray, driver_snapshot, foreign, record_strays};
 use crate::health::{self, HealthTargets};
@@ -33,8 +32,8 @@ use crate::job_process::{Job, RunEvents, StartResult};
 use crate::keeper::Keeper;
 use crate::ledger::{Durability, Lease, Ledger, Requester};
 use crate::local_files::LocalFiles;
-use crate::mark;
-use crate::memory::user_of;
+use crate::mark::{self, VARIABLE};
+use crate::memory::user;
 use crate::node::Node;
 use crate::output::Output;
 use crate::plan;
@@ -592,12 +591,6 @@ fn lasting(spec: JobSpec, work: &mapa_front::Job) -> JobSpec {
 
 fn to_json(spec: &impl Serialize) -> String {
     serde_json::to_string(spec).unwrap_or_default()
-}
-
-/// The user of this program, as the kernel knows it: `name(number)`.
-#[must_use]
-pub fn user() -> String {
-    user_of(rustix::process::geteuid().as_raw())
 }
 
 fn show(answer: &RunAnswer, output: Output) {

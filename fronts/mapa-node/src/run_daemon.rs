@@ -32,10 +32,10 @@ use crate::leader::{Leader, TICKET, acquire_leadership, refuse_second_leader};
 use crate::ledger::{Durability, Ledger, UnixNanos, now};
 use crate::local_files::LocalFiles;
 use crate::mark;
+use crate::memory::user;
 use crate::node::Node;
 use crate::output::Output;
 use crate::path_visibility::PathVisibility;
-use crate::run::user;
 use crate::service::{self, LogFormat};
 use crate::wakeup::WakeupSocket;
 

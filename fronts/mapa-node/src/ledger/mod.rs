@@ -25,9 +25,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::command::VARIABLE;
 use crate::error::Error;
-use crate::mark::MARK;
+use crate::mark::{MARK, VARIABLE};
 
 pub use mapa_front::answer::mapa::{AuditRow, Cordon, DeviceFault, Tenant};
 pub(crate) use rows::since_boot;

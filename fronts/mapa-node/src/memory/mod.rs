@@ -246,6 +246,12 @@ pub(crate) fn detach(command: &mut Command) {
     }
 }
 
+/// The user of this program, as the kernel knows it: `name(number)`.
+#[must_use]
+pub fn user() -> String {
+    user_of(rustix::process::geteuid().as_raw())
+}
+
 /// A user as the audit names it: `name(number)`, or the number alone if the system knows no name.
 pub(crate) fn user_of(uid: u32) -> String {
     // Nearly every name is asked for again.

@@ -14,6 +14,6 @@ mod processes;
 pub use cpus::Cpus;
 pub use interrupts::{Interrupts, low_interrupt_cpus};
 pub use namespaces::Namespaces;
-pub use process::{Identity, ProcessId};
+pub use process::{Identity, Liveness, ProcessId};
 pub(crate) use process::{Stat, is_gone};
-pub use processes::{Liveness, Marked, ProcessTree, Processes};
+pub use processes::{Marked, ProcessTree, Processes};

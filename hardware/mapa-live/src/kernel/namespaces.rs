@@ -10,18 +10,17 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::process::Identity;
-use super::processes::Liveness;
+use super::process::{Identity, Liveness};
 
 /// The processes of other PID namespaces that can be seen from this one.
 #[derive(Clone, Debug, Default)]
 pub struct Namespaces {
     /// By namespace and number within.
-    found: BTreeMap<(i64, i32), Identity>,
+    pub(super) found: BTreeMap<(i64, i32), Identity>,
     /// The starts of processes whose namespace this one may not read.
     unread: BTreeSet<i64>,
     /// Whether every process of the machine is listed, with its start.
-    sees_all: bool,
+    pub(super) sees_all: bool,
 }
 
 impl Namespaces {
@@ -82,72 +81,5 @@ impl Namespaces {
     pub fn here(&self, of: &Identity) -> Option<&Identity> {
         let here = self.found.get(&(of.namespace, of.id.pid))?;
         (here.id.start == of.id.start).then_some(here)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
-
-    use super::super::processes::Processes;
-    use super::*;
-
-    #[test]
-    fn a_process_of_a_namespace_that_has_ended_has_ended() {
-        let processes = Processes::new().unwrap();
-        let inner = "--pid --fork --mount-proc --kill-child sleep 600";
-        let child = Command::new("unshare")
-            .args(inner.split(' '))
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut child) = child else {
-            eprintln!("skipped: no program unshare");
-            return;
-        };
-        let begun = Instant::now();
-        let found = loop {
-            let namespaces = processes.namespaces();
-            let mut all = namespaces.found.iter();
-            // The first process of a namespace has number 1 there.
-            let own = all.find(|((_, pid), here)| {
-                let parents = processes.below(child.id() as i32);
-                *pid == 1 && parents.contains(here)
-            });
-            if let Some((&(namespace, pid), here)) = own {
-                break Some((namespace, pid, here.clone()));
-            }
-            if child.try_wait().unwrap().is_some() || begun.elapsed() > Duration::from_secs(30) {
-                break None;
-            }
-        };
-        let Some((namespace, pid, here)) = found else {
-            drop(child.kill());
-            child.wait().unwrap();
-            eprintln!("skipped: no PID namespace can be made here");
-            return;
-        };
-        let mut inside = Identity {
-            namespace,
-            ..here.clone()
-        };
-        inside.id.pid = pid;
-        let namespaces = processes.namespaces();
-        assert_eq!(namespaces.life(&inside), Liveness::Runs);
-        assert_eq!(namespaces.here(&inside), Some(&here));
-        assert_eq!(processes.life(&inside), Liveness::Elsewhere);
-        processes
-            .signal(&here, rustix::process::Signal::KILL)
-            .unwrap();
-        child.wait().unwrap();
-        let namespaces = processes.namespaces();
-        // Only who sees all processes of the machine can say that one has ended.
-        let expected = if namespaces.sees_all {
-            Liveness::Ended
-        } else {
-            Liveness::Elsewhere
-        };
-        assert_eq!(namespaces.life(&inside), expected);
-        assert_eq!(namespaces.here(&inside), None);
     }
 }

@@ -33,6 +33,17 @@ pub struct Identity {
     pub id: ProcessId,
 }
 
+/// What can be said of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// It runs.
+    Runs,
+    /// It has ended, or is a zombie that holds nothing any more.
+    Ended,
+    /// It was told of by another PID namespace, or is hidden, so it cannot be judged from here.
+    Elsewhere,
+}
+
 impl ProcessId {
     /// The process that has this number now; `None` if there is none, or it has ended and is not
     /// waited for.

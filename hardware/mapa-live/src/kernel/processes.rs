@@ -20,7 +20,7 @@ use rustix::process::{
 use rustix::time::{ClockId, clock_gettime};
 
 use super::namespaces::Namespaces;
-use super::process::{Identity, ProcessId, Stat};
+use super::process::{Identity, Liveness, ProcessId, Stat};
 use crate::error::Error;
 
 /// How often all processes are scanned for marks, at most: only a machine on which processes that
@@ -44,17 +44,6 @@ pub struct Marked {
     pub found: BTreeMap<String, Vec<Identity>>,
     /// Whether every process could be read. If not, one that bears a mark may be missing.
     pub complete: bool,
-}
-
-/// What can be said of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Liveness {
-    /// It runs.
-    Runs,
-    /// It has ended, or is a zombie that holds nothing any more.
-    Ended,
-    /// It was told of by another PID namespace, or is hidden, so it cannot be judged from here.
-    Elsewhere,
 }
 
 /// The processes of this boot, as this process sees them.
@@ -653,5 +642,61 @@ mod tests {
         };
         assert_eq!(all.listed(ends), []);
         assert_eq!(reads.get(), 2);
+    }
+
+    #[test]
+    fn a_process_of_a_namespace_that_has_ended_has_ended() {
+        let processes = Processes::new().unwrap();
+        let inner = "--pid --fork --mount-proc --kill-child sleep 600";
+        let child = std::process::Command::new("unshare")
+            .args(inner.split(' '))
+            .stderr(std::process::Stdio::null())
+            .spawn();
+        let Ok(mut child) = child else {
+            eprintln!("skipped: no program unshare");
+            return;
+        };
+        let begun = std::time::Instant::now();
+        let found = loop {
+            let namespaces = processes.namespaces();
+            let mut all = namespaces.found.iter();
+            // The first process of a namespace has number 1 there.
+            let own = all.find(|((_, pid), here)| {
+                let parents = processes.below(child.id() as i32);
+                *pid == 1 && parents.contains(here)
+            });
+            if let Some((&(namespace, pid), here)) = own {
+                break Some((namespace, pid, here.clone()));
+            }
+            if child.try_wait().unwrap().is_some() || begun.elapsed() > Duration::from_secs(30) {
+                break None;
+            }
+        };
+        let Some((namespace, pid, here)) = found else {
+            drop(child.kill());
+            child.wait().unwrap();
+            eprintln!("skipped: no PID namespace can be made here");
+            return;
+        };
+        let mut inside = Identity {
+            namespace,
+            ..here.clone()
+        };
+        inside.id.pid = pid;
+        let namespaces = processes.namespaces();
+        assert_eq!(namespaces.life(&inside), Liveness::Runs);
+        assert_eq!(namespaces.here(&inside), Some(&here));
+        assert_eq!(processes.life(&inside), Liveness::Elsewhere);
+        processes.signal(&here, Signal::KILL).unwrap();
+        child.wait().unwrap();
+        let namespaces = processes.namespaces();
+        // Only who sees all processes of the machine can say that one has ended.
+        let expected = if namespaces.sees_all {
+            Liveness::Ended
+        } else {
+            Liveness::Elsewhere
+        };
+        assert_eq!(namespaces.life(&inside), expected);
+        assert_eq!(namespaces.here(&inside), None);
     }
 }
