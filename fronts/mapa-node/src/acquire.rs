@@ -207,18 +207,18 @@ impl AcquireContext<'_> {
             return Ok(AcquireAttempt::Queued(id, waiting));
         }
         // A daemon asks the drivers itself, and a job that goes to the end of the queue decides nothing.
-        let need = self.ledger.read(|books| {
-            Ok(!by_daemon::is_served(books, processes, want, ticket)?
-                && !(ticket.is_none() && is_behind(books, processes, want)?))
+        let is_decided_elsewhere = self.ledger.read(|books| {
+            Ok(by_daemon::is_served(books, processes, want, ticket)?
+                || ticket.is_none() && is_behind(books, processes, want)?)
         })?;
-        let drivers = if need {
+        let drivers = if is_decided_elsewhere {
+            None
+        } else {
             let asked = (self.drivers)().and_then(|drivers| {
                 self.renew(&drivers)?;
                 Ok(drivers)
             });
             Some(asked.map_err(AttemptError::Drivers)?)
-        } else {
-            None
         };
         Ok(self.try_acquire(want, ticket, drivers.as_ref())?)
     }

@@ -1,6 +1,6 @@
 //! The time of a job, kept by whoever is left.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,12 @@ fn kill(pid: impl ToString) {
 }
 
 /// A job of two seconds that runs for ten minutes if nobody ends it, and whose program is killed.
-fn orphan(place: &Place, script: &str) -> Child {
+fn orphan(place: &Place, script: &str) {
     let words = ["run", "-n", "2", "--time", "2", "--", "sh", "-c", script];
     let mut job = place.mapa(&words).stderr(Stdio::null()).spawn().unwrap();
     place.await_lines("there", 1);
     job.kill().unwrap();
     job.wait().unwrap();
-    job
 }
 
 /// The keeper of a lease of this ledger.
