@@ -1,5 +1,6 @@
 //! A folder with the library and its settings, for `LD_LIBRARY_PATH` or for a loader by path.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
@@ -29,8 +30,14 @@ pub fn built_library() -> Result<PathBuf, Error> {
         above.to_owned(),
         above.join("deps"),
     ];
-    let mut libraries = places.iter().map(|place| place.join(&name));
-    libraries.find(|library| library.is_file()).ok_or_else(|| {
+    // `cargo build` and `cargo test` write to different folders: the one that ran last has the library of this program.
+    let libraries = places.iter().filter_map(|place| {
+        let library = place.join(&name);
+        let found = library.metadata().ok().filter(Metadata::is_file)?;
+        Some((found.modified().ok()?, library))
+    });
+    let newest = libraries.max().map(|(_, library)| library);
+    newest.ok_or_else(|| {
         Error::new(format!(
             "no {name} near {}: expected `cargo build -p fake-nvml` before",
             program.display()
