@@ -19,13 +19,14 @@ use signal_hook::consts::signal::SIGTSTP;
 use crate::error::Error;
 use crate::foreign::{foreign, record_strays};
 use crate::health;
-use crate::job_process::{RunEvent, RunEvents, stop_self};
+use crate::job_process::{RunEvent, RunEvents};
 use crate::leader;
 use crate::lease_processes::Lives;
 use crate::ledger::{
     Durability, Lease, Ledger, LedgerTx, Requester, Ticket, UnixNanos, now, since_boot,
 };
 use crate::mark::MARK;
+use crate::memory::stop_self;
 use crate::node::{Node, NodeState, Withheld};
 use crate::plan::{QueueTurn, plan, request as request_of};
 use crate::recover::{Recovered, recover, recover_head};

@@ -27,12 +27,11 @@ use signal_hook::consts::signal::{
 use signal_hook::flag::register_usize;
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
-use signal_hook::low_level::emulate_default_handler;
 use signal_hook::low_level::siginfo::Cause;
 
 use crate::error::Error;
 use crate::ledger::since_boot;
-use crate::memory::{GateReport, block_signals, gate, real_time_signals, send_signal};
+use crate::memory::{GateReport, block_signals, gate, real_time_signals, send_signal, stop_self};
 
 /// Signals that are passed on to the job, with those of real time.
 const PASSED: [i32; 14] = [
@@ -43,12 +42,6 @@ const PASSED: [i32; 14] = [
 /// Whether a signal ends a program that does not handle it: a waiting job leaves the queue.
 fn is_ending(number: i32) -> bool {
     !matches!(number, SIGWINCH | SIGCONT | SIGTSTP | SIGCHLD)
-}
-
-/// Stops this program, as the signal does that it has caught.
-pub(crate) fn stop_self() {
-    // The call returns once SIGCONT comes.
-    let _ = emulate_default_handler(SIGTSTP);
 }
 
 /// How long processes may take to end after SIGTERM.

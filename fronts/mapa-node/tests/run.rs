@@ -1,5 +1,6 @@
 //! `mapa run` and its fellows: what a command is given, what comes back, what is refused.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -216,7 +217,8 @@ fn a_stop_is_passed_on_and_so_is_what_continues_it() {
     let place = Place::new();
     let script = "echo $$ >$LOCKS/pid; echo >>$LOCKS/there; while :; do sleep 0.02; done";
     let words = ["run", "-n", "1", "--", "sh", "-c", script];
-    let mut job = place.mapa(&words).spawn().unwrap();
+    // A group of its own, as shells give to jobs: the kernel stops nobody in a group without a shell.
+    let mut job = place.mapa(&words).process_group(0).spawn().unwrap();
     place.await_lines("there", 1);
     let state = |pid: &str| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();

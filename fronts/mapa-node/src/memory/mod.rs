@@ -152,6 +152,21 @@ pub(crate) fn send_signal(pid: c_int, handle: Option<BorrowedFd<'_>>, number: c_
     }
 }
 
+/// Stops this program as SIGTSTP does, which it has caught, and returns once it is continued. Where no shell could
+/// continue it, the kernel does not stop it (a process group that is orphaned), nor its command.
+pub(crate) fn stop_self() {
+    // SAFETY: all bytes of it may be zero: the default action, no flags, and an empty set of signals.
+    let default: libc::sigaction = unsafe { std::mem::zeroed() };
+    let mut handler = default;
+    // SAFETY: the calls read and write actions on the stack; the handler that was there is put back.
+    unsafe {
+        if libc::sigaction(libc::SIGTSTP, &raw const default, &raw mut handler) == 0 {
+            libc::raise(libc::SIGTSTP);
+            libc::sigaction(libc::SIGTSTP, &raw const handler, ptr::null_mut());
+        }
+    }
+}
+
 /// Has this thread hold these signals back. A process that it starts holds them back too.
 ///
 /// # Errors
