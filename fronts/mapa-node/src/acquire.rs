@@ -6,43 +6,45 @@
 //! by it, and the process that polls grants all their devices.
 
 mod by_daemon;
+mod first_come;
+mod grant;
 mod request;
+mod scheduled;
+mod snapshot;
 
 use std::rc::Rc;
 use std::time::Duration;
 
-use mapa_core::{Decision, DeviceId, Reason, Refusal};
 use mapa_live::DriverSnapshot as Drivers;
 use mapa_live::{Liveness, Processes};
 use signal_hook::consts::signal::SIGTSTP;
 
 use crate::error::Error;
-use crate::foreign::{foreign, record_strays};
-use crate::health;
 use crate::job_process::{RunEvent, RunEvents};
 use crate::leader;
 use crate::lease_processes::Lives;
-use crate::ledger::{
-    Durability, Lease, Ledger, LedgerTx, Requester, Ticket, UnixNanos, now, since_boot,
-};
-use crate::mark::MARK;
+use crate::ledger::{Durability, Lease, Ledger, LedgerTx, Requester, Ticket};
 use crate::memory::stop_self;
-use crate::node::{Node, NodeState, Withheld};
-use crate::plan::{QueueTurn, plan, request as request_of};
-use crate::recover::{Recovered, recover, recover_head};
+use crate::node::Node;
+use crate::recover::{recover, recover_head};
 use crate::wakeup::{self, WakeupSocket};
 
-use request::{AcquireAttempt, Outcome};
+use first_come::{acquire_behind, acquire_fifo, is_behind};
+pub(crate) use grant::grant;
+use request::AcquireAttempt;
 pub(crate) use request::{
     AcquireRequest, FIRST_COME, Granted, WaitStatus, turn, wait_reason, waiting,
 };
+use scheduled::acquire_scheduled;
+use snapshot::snapshot_of;
+pub(crate) use snapshot::{NodeSnapshot, snapshot};
 
 /// The poll interval of the queue head. A wake-up is lost if its sender is killed, and devices come without one.
 const HEAD_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The poll interval of the job behind the head. It notices that the head was killed. A job `n` places behind the
-/// head polls every `n` times this interval: it is woken when its turn comes. One for whom others decide may get its
-/// devices at any time, and polls by this interval.
+/// head polls every `n` times this interval: it is woken when its turn comes. In a queue with a scheduler or
+/// a daemon, any job may start at any time, so all poll at this interval.
 const QUEUED_POLL_INTERVAL: Duration = Duration::from_millis(1500);
 
 /// The longest poll interval.
@@ -70,49 +72,6 @@ pub(crate) struct AcquireContext<'a> {
     pub drivers: &'a dyn Fn() -> Result<Drivers, Error>,
 }
 
-/// The state of the machine at one moment of the ledger.
-pub(crate) struct NodeSnapshot {
-    /// What recovery did and what holds.
-    pub recovered: Recovered,
-    /// The machine with the leases that hold, and what is withheld.
-    pub state: NodeState,
-}
-
-/// Recovers, notes what the drivers say of devices, and reads the state of the machine.
-///
-/// # Errors
-/// The ledger cannot be read or written.
-pub(crate) fn snapshot(
-    books: &LedgerTx<'_>,
-    node: &Node,
-    processes: &Processes,
-    owner: &str,
-    drivers: &Drivers,
-) -> Result<NodeSnapshot, Error> {
-    // The order matters: recovery first, since what it frees must not withhold a device, and its leases tell
-    // whose processes are foreign.
-    let recovered = recover(books, processes, owner)?;
-    snapshot_of(books, node, processes, owner, (drivers, recovered))
-}
-
-/// As [`snapshot`], after this recovery.
-fn snapshot_of(
-    books: &LedgerTx<'_>,
-    node: &Node,
-    processes: &Processes,
-    owner: &str,
-    (drivers, recovered): (&Drivers, Recovered),
-) -> Result<NodeSnapshot, Error> {
-    let mark = |lease| books.mark(lease);
-    let (mut others, strays) = foreign(node, drivers, &recovered.leases, processes, mark);
-    record_strays(books, node, owner, &strays)?;
-    others.extend(health::record_health(
-        books, node, processes, owner, drivers,
-    )?);
-    let state = node.state(books, &recovered.leases, &others)?;
-    Ok(NodeSnapshot { recovered, state })
-}
-
 impl AcquireContext<'_> {
     /// Acquires devices, and waits for them if the request says so. Calls `on_wait` whenever position or reason change.
     ///
@@ -129,6 +88,7 @@ impl AcquireContext<'_> {
         let mut last_reported: Option<WaitStatus> = None;
         let mut wakeups = None;
         loop {
+            let mut driver_failed = false;
             let attempt = match self.attempt(want, ticket) {
                 Ok(attempt) => attempt,
                 // One driver timeout must not cost a waiting job its position in the queue.
@@ -137,13 +97,12 @@ impl AcquireContext<'_> {
                         return Err(error);
                     };
                     let reason = format!("{error}; they are asked again");
-                    AcquireAttempt::Queued(
-                        id,
-                        WaitStatus {
-                            reason,
-                            ..before.clone()
-                        },
-                    )
+                    let waiting = WaitStatus {
+                        reason,
+                        ..before.clone()
+                    };
+                    driver_failed = true;
+                    AcquireAttempt::Queued(id, waiting)
                 }
                 Err(AttemptError::Other(error)) => {
                     // Dequeue the ticket on error: a failing head would block the queue.
@@ -184,6 +143,8 @@ impl AcquireContext<'_> {
             let leader = self.ledger.read(|books| leader::leader(books, processes))?;
             let is_decided_by_others = want.scheduler != FIRST_COME || leader.is_some();
             let pause = match behind {
+                // A driver that does not answer may take long to say so.
+                0 if driver_failed => QUEUED_POLL_INTERVAL,
                 0 => HEAD_POLL_INTERVAL,
                 _ if is_decided_by_others => QUEUED_POLL_INTERVAL,
                 _ => QUEUED_POLL_INTERVAL.saturating_mul(behind),
@@ -315,7 +276,7 @@ impl AcquireContext<'_> {
             wakeup::wake(self.ledger.id(), ticket);
         }
         let attempt = attempt?;
-        // What recovery has freed or removed may be the turn of another job.
+        // Recovery has freed devices or removed tickets: another job may start now.
         if has_recovered {
             let _ = self.wake_head();
         }
@@ -450,352 +411,6 @@ fn look(
         queue_length: all,
         reason: wait_reason(&own.reason, before),
     }))
-}
-
-/// Whether a job that comes now goes behind others, who are there: first come, first served. With a scheduler it may be
-/// its turn at once.
-fn is_behind(
-    books: &LedgerTx<'_>,
-    processes: &Processes,
-    want: &AcquireRequest<'_>,
-) -> Result<bool, Error> {
-    let head = books.head()?;
-    Ok(head.is_some_and(|head| {
-        let is_there = Lives::new(processes).of(&head.asker.process) != Liveness::Ended;
-        is_there && (want.scheduler == FIRST_COME || head.scheduler != want.scheduler)
-    }))
-}
-
-/// Goes to the end of the queue.
-fn acquire_behind(
-    books: &LedgerTx<'_>,
-    node: &Node,
-    want: &AcquireRequest<'_>,
-) -> Result<Outcome, Error> {
-    check_order(books.head()?.as_ref(), want)?;
-    // A job that can never run is refused at once, not at the head of the queue.
-    let idle = node.loaded().idle.view();
-    let answer = want.policy.decide(want.request, &idle);
-    let answer = answer.map_err(|refusal| node.with_hope(want.request, refusal));
-    if let Err(never @ Refusal::Infeasible(_)) = answer {
-        return Ok(Err(never));
-    }
-    let reason = turn(want.scheduler);
-    let leases = books.leases()?;
-    if want.wait
-        && let Some(own) = waits_for_itself(books, node, &leases, want)?
-    {
-        return Ok(Err(own));
-    }
-    if !want.wait {
-        let (all, _) = books.waiting(i64::MAX)?;
-        let reason = wait_reason(&reason, all);
-        return Ok(Err(Refusal::Busy(Reason::Rule(reason.into()))));
-    }
-    let id = books.enqueue(want.asker, want.scheduler, want.seconds, &reason)?;
-    Ok(Ok(AcquireAttempt::Enqueued(id)))
-}
-
-/// First come, first served.
-///
-/// Called for the head of the queue, and for a new job while the queue is empty.
-fn acquire_fifo(
-    books: &LedgerTx<'_>,
-    node: &Node,
-    seen: &NodeSnapshot,
-    want: &AcquireRequest<'_>,
-    ticket: Option<i64>,
-) -> Result<Outcome, Error> {
-    let (all, before) = books.waiting(ticket.unwrap_or(i64::MAX))?;
-    // Recovery has removed dead jobs, and another job is the head.
-    if before > 0 {
-        return match ticket {
-            Some(id) => Ok(Ok(AcquireAttempt::Enqueued(id))),
-            None => acquire_behind(books, node, want),
-        };
-    }
-    // The policy may be of another crate, so its placement is checked against the request before it becomes a lease.
-    let answer = want
-        .policy
-        .decide(want.request, &seen.state.allocator.view());
-    let answer = answer.and_then(|decision| {
-        decision
-            .answers(want.request, node.graph())
-            .map(|()| decision)
-    });
-    let answer = answer.map_err(|refusal| node.with_hope(want.request, refusal));
-    let why = match answer {
-        Ok(decision) => {
-            let given = give(books, node, want, ticket, decision)?;
-            return Ok(Ok(AcquireAttempt::Granted(given)));
-        }
-        Err(refusal) => with_withheld(refusal, &seen.state.withheld, node),
-    };
-    // Nobody can give anything back, and nothing that is withheld or down can come: `mapa` never repartitions.
-    let is_whole = seen.state.withheld.is_empty() && !node.has_links_down();
-    let is_idle = seen.recovered.leases.is_empty() && is_whole;
-    let why = match why {
-        Refusal::Busy(reason) if want.wait && is_idle => Refusal::Busy(Reason::Rule(
-            format!("nothing is in use, so waiting does not help: {reason}").into(),
-        )),
-        other => other,
-    };
-    let busy = matches!(why, Refusal::Busy(_));
-    if !busy || !want.wait || is_idle {
-        if let Some(id) = ticket {
-            books.cancel(&want.asker.audited(), id, &why.to_string())?;
-        }
-        return Ok(Err(why));
-    }
-    if ticket.is_none()
-        && let Some(own) = waits_for_itself(books, node, &seen.recovered.leases, want)?
-    {
-        return Ok(Err(own));
-    }
-    let reason = why.to_string();
-    let (id, all) = match ticket {
-        Some(id) => {
-            books.set_wait_reason(id, &reason)?;
-            (id, all)
-        }
-        None => {
-            let id = books.enqueue(want.asker, want.scheduler, want.seconds, &reason)?;
-            (id, all + 1)
-        }
-    };
-    let waiting = WaitStatus {
-        position: 1,
-        queue_length: all,
-        reason,
-    };
-    Ok(Ok(AcquireAttempt::Queued(id, waiting)))
-}
-
-/// The refusal of a request that runs inside a lease, if that lease alone holds what it waits for: the lease ends after
-/// the request.
-fn waits_for_itself(
-    books: &LedgerTx<'_>,
-    node: &Node,
-    leases: &[Lease],
-    want: &AcquireRequest<'_>,
-) -> Result<Option<Refusal>, Error> {
-    let Ok(mark) = std::env::var(MARK) else {
-        return Ok(None);
-    };
-    let mut leases = leases.iter();
-    let Some(own) = leases.find(|lease| books.mark(lease.id) == mark) else {
-        return Ok(None);
-    };
-    let alone = node.state(books, std::slice::from_ref(own), &[])?;
-    let answer = want.policy.decide(want.request, &alone.allocator.view());
-    Ok(answer.err().map(|refusal| {
-        let why = format!(
-            "no wait for lease {}, in which this command runs: {refusal}",
-            own.id
-        );
-        Refusal::Busy(Reason::Rule(why.into()))
-    }))
-}
-
-/// Adds to a refusal what is withheld, since no lease explains it.
-fn with_withheld(refusal: Refusal, withheld: &[Withheld], node: &Node) -> Refusal {
-    let Refusal::Busy(reason) = &refusal else {
-        return refusal;
-    };
-    if withheld.is_empty() {
-        return refusal;
-    }
-    let names: Vec<String> = withheld
-        .iter()
-        .map(|device| {
-            format!(
-                "{} ({})",
-                node.graph().device(device.device).name,
-                device.why
-            )
-        })
-        .collect();
-    Refusal::Busy(Reason::Rule(
-        format!("no device withheld ({}): {reason}", names.join(", ")).into(),
-    ))
-}
-
-/// A queue has one order.
-fn check_order(first: Option<&Ticket>, want: &AcquireRequest<'_>) -> Result<(), Error> {
-    let Some(first) = first else {
-        return Ok(());
-    };
-    if first.scheduler != want.scheduler {
-        let hint = match first.scheduler.as_str() {
-            FIRST_COME => "no --scheduler".to_owned(),
-            other => format!("--scheduler {other}"),
-        };
-        return Err(Error::malformed(format_args!(
-            "the queue is ordered by {}, not by {}: expected {hint}, or an empty queue",
-            first.scheduler, want.scheduler
-        )));
-    }
-    Ok(())
-}
-
-/// Whether only links that are down keep a job from running.
-fn is_hoped(node: &Node, ticket: &Ticket, why: &Refusal) -> bool {
-    let Ok(request) = request_of(node, ticket) else {
-        return false;
-    };
-    matches!(why, Refusal::Infeasible(_))
-        && matches!(node.with_hope(&request, why.clone()), Refusal::Busy(_))
-}
-
-/// Gives the devices of a decision.
-fn give(
-    books: &LedgerTx<'_>,
-    node: &Node,
-    want: &AcquireRequest<'_>,
-    ticket: Option<i64>,
-    decision: Decision,
-) -> Result<Box<Granted>, Error> {
-    let placement: Vec<DeviceId> = decision.placement().iter().copied().collect();
-    let lease = grant(
-        books,
-        node,
-        want.asker,
-        &placement,
-        ticket,
-        want.seconds,
-        &decision.to_string(),
-    )?;
-    // The lease and the end of the ticket are one transaction, so the job never has both or neither.
-    if let Some(ticket) = ticket {
-        books.dequeue(ticket)?;
-    }
-    Ok(Box::new(Granted {
-        lease,
-        placement,
-        decision: Some(decision),
-    }))
-}
-
-pub(crate) fn grant(
-    books: &LedgerTx<'_>,
-    node: &Node,
-    asker: &Requester,
-    placement: &[DeviceId],
-    ticket: Option<i64>,
-    seconds: Option<u64>,
-    reason: &str,
-) -> Result<Lease, Error> {
-    let granted = now();
-    // An end that does not fit into the ledger's numbers is as good as none.
-    let length = |number: u64| {
-        UnixNanos::try_from(number.saturating_mul(1_000_000_000)).unwrap_or(UnixNanos::MAX)
-    };
-    let expires = seconds.map(|seconds| granted.saturating_add(length(seconds)));
-    let devices = node.keys(placement);
-    let id = books.grant(asker, &devices, ticket, expires, reason)?;
-    Ok(Lease {
-        id,
-        asker: asker.clone(),
-        child: None,
-        adopted: false,
-        devices,
-        granted,
-        expires,
-        deadline: expires.map(|expires| since_boot().saturating_add(expires - granted)),
-        ticket,
-        cgroup: None,
-        limited: None,
-    })
-}
-
-/// The queue as a scheduler orders it: all whose turn it is are given their devices.
-fn acquire_scheduled(
-    books: &LedgerTx<'_>,
-    node: &Node,
-    seen: &NodeSnapshot,
-    mut queue: Vec<Ticket>,
-    want: &AcquireRequest<'_>,
-    ticket: Option<i64>,
-    to_wake: &mut Vec<i64>,
-) -> Result<Outcome, Error> {
-    // Whoever has a place has passed this check, and may be alone in an order that is ending.
-    if ticket.is_none() {
-        check_order(waiting(&queue).next(), want)?;
-    }
-    let id = match ticket {
-        Some(id) => id,
-        None => {
-            // The job takes its place before the plan, so that the scheduler sees it among the others.
-            let id = books.enqueue(want.asker, want.scheduler, want.seconds, "has just come")?;
-            queue.extend(books.ticket(id)?);
-            id
-        }
-    };
-    let turns = plan(node, &seen.state, &seen.recovered.leases, &queue, now(), id)?;
-    let mut given = None;
-    // One program gives devices to all whose turn it is. Otherwise each would plan again, and wait for its own
-    // poll to start.
-    for (other, turn) in turns {
-        let Some(one) = queue.iter().find(|ticket| ticket.id == other) else {
-            continue;
-        };
-        match turn {
-            QueueTurn::Start(placement) => {
-                let reason = format!("its turn by {}", want.scheduler);
-                let lease = grant(
-                    books,
-                    node,
-                    &one.asker,
-                    &placement,
-                    Some(other),
-                    one.seconds,
-                    &reason,
-                )?;
-                if other == id {
-                    books.dequeue(id)?;
-                    given = Some(Box::new(Granted {
-                        lease,
-                        placement,
-                        decision: None,
-                    }));
-                } else {
-                    // The lease belongs to the process that waits: it finds the number in its ticket, and its
-                    // life keeps the lease valid.
-                    books.record_grant(other, lease.id)?;
-                    to_wake.push(other);
-                }
-            }
-            // It waits for its links.
-            QueueTurn::Reject(why) if is_hoped(node, one, &why) => {}
-            QueueTurn::Reject(why) if other == id => {
-                books.cancel(&want.asker.audited(), id, &why.to_string())?;
-                return Ok(Err(why));
-            }
-            QueueTurn::Reject(why) => {
-                books.record_refusal(other, &format!("{}: {why}", why.kind()))?;
-                to_wake.push(other);
-            }
-        }
-    }
-    if let Some(given) = given {
-        return Ok(Ok(AcquireAttempt::Granted(given)));
-    }
-    // Read the queue again: the plan has taken jobs from it.
-    let left = books.queue()?;
-    let before = waiting(&left).take_while(|ticket| ticket.id != id).count();
-    let said = turn(want.scheduler);
-    let why = Refusal::Busy(Reason::Rule(wait_reason(&said, before).into()));
-    if !want.wait {
-        books.cancel(&want.asker.audited(), id, &why.to_string())?;
-        return Ok(Err(why));
-    }
-    let waits = WaitStatus {
-        position: before + 1,
-        queue_length: waiting(&left).count(),
-        reason: why.to_string(),
-    };
-    books.set_wait_reason(id, &said)?;
-    Ok(Ok(AcquireAttempt::Queued(id, waits)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the links of devices lack: direct links that are down, PCIe with fewer lanes or a lower generation than
+//! Faults of links: direct links that are down, PCIe with fewer lanes or a lower generation than
 //! device and slot have. No device is withheld for it, since decisions are made on the machine as its links are now.
 //! The ledger notes each change once, for people.
 
@@ -14,13 +14,13 @@ use crate::node::Node;
 pub(crate) struct Degraded {
     /// The whole device.
     pub device: DeviceId,
-    /// What it lacks, in kind.
+    /// The kind of fault.
     pub fault: FaultKind,
-    /// The same, for people.
+    /// The fault in words, for people.
     pub detail: String,
 }
 
-/// What devices of a graph lack, whose links are these by id.
+/// Returns the faults of links of a graph's devices, given the links by device id.
 #[must_use]
 pub(crate) fn degraded(graph: &HardwareGraph, links: &[LinkStatus]) -> Vec<Degraded> {
     let direct = graph.fabric().links_up();
@@ -81,7 +81,7 @@ pub(crate) fn record_degraded(
     let now = degraded(graph, &links.collect::<Vec<_>>());
     let before = books.faults(boot)?;
     for (id, links) in graph.wholes().iter().zip(said) {
-        // Of a device that does not answer nothing is known.
+        // Nothing is known of a device that does not answer.
         let (Some(links), Some(DeviceKey { whole, .. })) = (links, node.keys(&[id]).pop()) else {
             continue;
         };
@@ -109,7 +109,7 @@ pub(crate) fn record_degraded(
     Ok(())
 }
 
-/// The number of direct links that were up, as a fault tells it.
+/// The number of direct links that were up, read from the words of a fault.
 fn up_in(detail: &str) -> Option<u32> {
     detail.split_once(' ')?.0.parse().ok()
 }
@@ -124,7 +124,7 @@ fn is_other(fault: FaultKind, now: &str, known: &str) -> bool {
 }
 
 /// Why a fault of the ledger is over, of which this program sees nothing; `None` if it is not. Another one may know of
-/// links that were up before this one came, and an idle device tells no generation.
+/// links that were up before this one came, and an idle device reports no generation.
 fn over(fault: FaultKind, links: &LinkStatus, known: &DeviceFault) -> Option<&'static str> {
     let is_whole = |level: Option<PcieLevel>| level.is_some_and(|level| !level.is_reduced());
     match fault {

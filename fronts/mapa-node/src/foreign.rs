@@ -158,12 +158,12 @@ impl<'a> Owners<'a> {
     }
 
     fn of(&self, pid: i32, holds: impl Fn(&Lease) -> bool) -> Owner {
-        // Number and start identify the holder and the child. The number of one that has ended, or of another
-        // namespace, is somebody else's here. A program may hold several leases.
+        // Number and start identify the holder and the child. The number of a process that has ended, or of another
+        // namespace, is another process here. A program may hold several leases.
         let same = self.by_pid.get(&pid).into_iter().flatten();
         let named = same.filter(|(own, _)| self.processes.may_run(own));
         let mut of: Vec<&Lease> = named.map(|(_, lease)| *lease).collect();
-        // What these have started is known by the mark in its environment, and by its group if it has cleared that.
+        // Processes that these have started are known by the mark in their environment, or by their group.
         let mark = self.processes.mark_of(pid, MARK);
         let marked = mark.and_then(|mark| Some((*self.by_mark.get(&mark)?, mark)));
         of.extend(marked.and_then(|(lease, mark)| self.is_of(pid, lease, &mark).then_some(lease)));
@@ -181,7 +181,7 @@ impl<'a> Owners<'a> {
     }
 
     /// Whether a process with this mark is one of the lease's: it is below the lease's processes, or in the lease's
-    /// group. Anybody can copy a variable.
+    /// group. Any user can copy a variable.
     fn is_of(&self, pid: i32, lease: &Lease, mark: &str) -> bool {
         let own = || lease.child.iter().chain([&lease.asker.process]);
         let is_judged = own().all(|own| self.processes.life(own) != Liveness::Elsewhere);

@@ -1,5 +1,5 @@
-//! What is wrong with devices: noted in the ledger, so that whoever decides next knows. What their links lack is
-//! noted too, and withholds none (`degraded`).
+//! What is wrong with devices: noted in the ledger, so that whoever decides next knows. Faults of links are
+//! noted too, and withhold no device (`degraded`).
 //!
 //! Faults come from two sources. A process that decides takes a snapshot, and sees lost devices and those whose driver asks for
 //! a reset. NVML reports Xids as events only to programs that wait for them: each

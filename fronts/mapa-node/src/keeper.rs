@@ -93,7 +93,7 @@ pub(crate) fn keep(ledger: &mut Ledger, id: i64) -> Result<(), Error> {
         if done.is_ok_and(|done| !done.released.is_empty()) {
             let _ = wake_head(ledger);
         }
-        // What SIGKILL does not end soon hangs in a driver, or is another user's.
+        // A process that SIGKILL does not end soon hangs in a driver, or belongs to another user.
         let is_late = Duration::from_nanos(left.unsigned_abs()) > 3 * GRACE;
         thread::sleep(if is_late { INTERVAL } else { LATE_INTERVAL });
     }

@@ -148,7 +148,7 @@ impl Node {
         node.by_nvml = found.by == Source::Nvml;
         node.unanswered = found.unanswered;
         node.links = found.links;
-        // A machine that cannot be completed is none on which a job could run.
+        // No job could run on a machine that cannot be completed.
         let intact = found.intact;
         node.intact =
             intact.and_then(|machine| spec.complete("this machine", machine, &mut |_| {}).ok());
@@ -255,7 +255,7 @@ impl Node {
         }
     }
 
-    /// What a snapshot of the drivers says of a device.
+    /// Returns the status of a device in a driver snapshot.
     #[must_use]
     pub(crate) fn status_in<'s>(
         &self,
@@ -267,7 +267,7 @@ impl Node {
         seen.find(|seen| seen.is(device, self.number(id)))
     }
 
-    /// Whether the links are as this machine was described with. Of a device that does not answer nothing is known.
+    /// Whether the links are as this machine was described with. Nothing is known of a device that does not answer.
     #[must_use]
     pub(crate) fn is_current(&self, snapshot: &DriverSnapshot) -> bool {
         (0..).map(DeviceId).zip(&self.links).all(|(id, links)| {

@@ -139,7 +139,7 @@ fn list(
             health,
         })
     })?;
-    // What recovery has freed or removed may be the turn of a job that waits.
+    // Recovery has freed devices or removed tickets: a waiting job may start now.
     if !is_clean {
         wake_head(ledger)?;
     }
@@ -284,7 +284,7 @@ pub(crate) fn monitor(
 /// How often `mapa monitor` looks at links, of which NVML reports no events.
 const LINK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What `mapa monitor` does beside waiting for events: notes in the ledger which links are down, and tells changes.
+/// The part of `mapa monitor` that polls: it notes in the ledger which links are down, and prints changes.
 struct LinkMonitor<'a> {
     ledger: Ledger,
     node: Node,
@@ -293,14 +293,14 @@ struct LinkMonitor<'a> {
     processes: Processes,
     /// When it looks next.
     next: Instant,
-    /// What the links lacked last, by the ledger; `None` before the first look.
+    /// The faults of links in the ledger at the last poll; `None` before the first.
     faults: Option<Vec<DeviceFault>>,
     /// Why it failed last.
     failure: Option<String>,
 }
 
 impl LinkMonitor<'_> {
-    /// Looks, if it is time. The same failure is told once.
+    /// Looks, if it is time. The same failure is printed once.
     fn look(&mut self, output: Output) {
         if Instant::now() < self.next {
             return;

@@ -199,12 +199,12 @@ fn recover_leases(
 /// How much longer than its time a lease may hold before others end it while its own program lives.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What the audit says of a lease whose processes get SIGTERM.
+/// The reason in the audit when the processes of an expired lease get SIGTERM.
 const EXPIRED: &str =
     "its time is up, and its own program does not end it: SIGTERM to its processes";
 
-/// Ends the processes of a lease whose time is up, if the program that should do so is gone, or does not. Whoever may not
-/// signal them leaves it to the next.
+/// Ends the processes of a lease whose time is up, if the program that should do so is gone, or does not. A program without
+/// the right to signal them leaves it to the next one.
 fn end_late(
     books: &LedgerTx<'_>,
     (processes, lives): (&Processes, &Lives<'_>),

@@ -188,11 +188,11 @@ fn run_granted(
 ) -> Result<u8, Error> {
     // The time begins before the command does: `expires` in the ledger counts from the grant.
     let until = granted.lease.deadline;
-    // Who ends the command in time if this program is killed. A short command pays for it, so one without a time has none.
+    // The keeper ends the command in time if this program is killed. It costs a process, so only commands with a time have one.
     let _keeper = until.and_then(|_| {
         let keeper = Keeper::start(desk.ledger, granted.lease.id);
         let told = |error: &io::Error| {
-            output.aside(format!("nobody keeps the time if mapa is killed: {error}"));
+            output.aside(format!("no keeper: if mapa is killed, the time of the command is not kept until the next mapa runs: {error}"));
         };
         keeper.inspect_err(told).ok()
     });
@@ -212,7 +212,7 @@ fn run_granted(
     } else {
         format!("it {ended}")
     };
-    // First the group, in which nothing is left: nobody looks for the group of a lease that is freed.
+    // The group goes first, empty as it is: recovery looks for groups of leases alone.
     group.remove();
     // The status is the command's, whatever becomes of the ledger: the next poll of any job releases the devices.
     let status = if late { LATE } else { ended.exit_status() };
@@ -311,7 +311,7 @@ fn monitor_beside(
         let look = || {
             if next.get() <= Instant::now() {
                 next.set(Instant::now() + STRAY_INTERVAL);
-                // A driver that does not answer, and a ledger that is busy, may do so at the next look.
+                // A driver or a ledger that does not answer now may do so at the next poll.
                 for stray in strays_of(&node, &live, &ledger, &lease).unwrap_or_default() {
                     if told.borrow_mut().insert(stray.clone()) {
                         output.aside(format!("{}: others do not get this device", stray.why));
@@ -504,7 +504,7 @@ fn start(
     let started = Job::start(command, place, (processes, happenings), |child, grouped| {
         is_grouped = grouped;
         let path = made.as_ref().filter(|_| grouped);
-        // What lies in the ledger is text; a group with another name is looked for.
+        // The ledger keeps text alone; a group whose path is no text is found by its name.
         let path = path.and_then(|(path, _)| path.to_str());
         ledger.change(Durability::Boot, |books| {
             books.set_command_process(lease, child, path)

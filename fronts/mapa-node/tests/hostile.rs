@@ -1,4 +1,4 @@
-//! Whoever may write a ledger, or its folder, against those who read it.
+//! Attacks by a user who may write a ledger, or its folder, on the programs that read it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -76,7 +76,7 @@ fn a_fifo_beside_a_ledger_holds_nobody_up() {
     }
 }
 
-/// A trigger of somebody else would run in the transaction of whoever notes a decision.
+/// A trigger of another program would run in every transaction that notes a decision.
 #[test]
 fn a_ledger_with_a_strange_trigger_or_view_is_refused() {
     for strange in [
@@ -107,7 +107,8 @@ fn a_ledger_with_a_strange_trigger_or_view_is_refused() {
     assert_eq!(place.run(&["ps"]).status.code(), Some(125));
 }
 
-/// An invented lease whose time is up, on a process that has a file open to which somebody lets the ledger's name lead.
+/// An invented lease that has expired names a process, and the ledger's name becomes a link to a file which that process
+/// has open.
 #[test]
 fn a_ledger_that_was_exchanged_for_a_link_signals_nobody() {
     let place = Place::new();
@@ -178,7 +179,7 @@ fn a_database_of_another_program_is_not_written_to() {
     }
 }
 
-/// A pattern, a batch of tasks and a model by the name of a file, in the ticket of somebody else.
+/// A pattern and a model by the name of a file, in the ticket of another user.
 #[test]
 fn files_that_others_name_in_the_ledger_are_not_opened() {
     let place = Place::new();
@@ -196,7 +197,7 @@ fn files_that_others_name_in_the_ledger_are_not_opened() {
                 books.enqueue(&bad, "fifo", None, "test")
             })
             .unwrap();
-        // Whoever is behind is not held up; a job that may not wait is refused.
+        // The job behind is not held up: without --wait it is refused.
         let words = ["run", "-n", "1", "--scheduler", "fifo", "--", "true"];
         let output = place.run(&words);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The time of a job, kept by whoever is left.
+//! The time of a job whose `mapa run` was killed: its keeper, or the next `mapa`, ends the job.
 
 use std::process::{Command, Stdio};
 use std::thread;

@@ -1,5 +1,5 @@
 //! The cache: the answer of an earlier call, kept in a file until the machine boots again. It has what joins
-//! devices. Which links are up now is not kept: whoever reads it asks for that.
+//! devices. The state of links is not kept: each read asks the driver for it.
 //!
 //! Each machine has a file of its own, so that servers that share a home folder do not overwrite
 //! each other's. The file is written under another name and renamed, so that a reader without locks

@@ -1,4 +1,4 @@
-//! What the drivers say of this moment: which devices answer, which of their links are up, and which processes use
+//! The answers of the drivers at this moment: which devices answer, which of their links are up, and which processes use
 //! them.
 
 use std::fs;

@@ -62,7 +62,7 @@ pub struct RuntimeState {
     pub partitioned: Vec<DeviceId>,
 }
 
-/// The links of a device at one moment. What the driver does not tell is missing.
+/// The links of a device at one moment. Values that the driver does not report are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LinkStatus {

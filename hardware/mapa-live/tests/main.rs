@@ -8,6 +8,7 @@ mod kfd;
 mod levers;
 #[cfg(feature = "nvml")]
 mod links;
+mod namespaces;
 #[cfg(feature = "nvml")]
 mod nvml;
 mod telemetry;

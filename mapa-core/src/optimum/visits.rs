@@ -121,7 +121,7 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
         };
         let free = self.problem.view.free().len() as u64;
         let (by_set, own_order) = (self.problem.set_criteria(), self.own_order());
-        // Ranks that communicate with none, or each with every other alike, may be exchanged at will.
+        // Ranks without communication, or with equal traffic between all pairs, are interchangeable.
         let is_alike = match request.pattern.family() {
             Family::Independent => true,
             Family::Pair | Family::AllToAll => request.pattern.traffic().is_some(),

@@ -24,7 +24,7 @@ impl Table {
     /// Writes the table as [`to_csv`](Self::to_csv) has it. O(cells).
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub fn write_csv(&self, to: impl Write) -> Result<(), Error> {
         self.written_csv(to, true)
     }
@@ -32,7 +32,7 @@ impl Table {
     /// Writes the rows alone, without the line of names, below those of another table of these columns. O(cells).
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub fn write_csv_rows(&self, to: impl Write) -> Result<(), Error> {
         self.written_csv(to, false)
     }

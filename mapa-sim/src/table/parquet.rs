@@ -64,7 +64,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// A file for tables of the columns of this one, whose rows are not added.
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub fn new(to: W, columns: &Table) -> Result<Self, Error> {
         Ok(Self {
             file: file_for(to, columns).map_err(unwritten)?,
@@ -89,7 +89,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// Ends the file; returns what it was written to.
     ///
     /// # Errors
-    /// What the writer says.
+    /// The error of the writer.
     pub fn finish(mut self) -> Result<W, Error> {
         // A file without rows has one group, too.
         if self.rows.rows() > 0 || !self.has_group {

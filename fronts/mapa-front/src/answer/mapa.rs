@@ -179,7 +179,7 @@ pub struct DeviceAvailability {
     pub lease: Option<i64>,
     /// Why it is not free, if no lease explains it.
     pub withheld: Option<String>,
-    /// What its links lack. Decisions take that into account.
+    /// The faults of its links, which do not withhold it. Decisions take that into account.
     pub degraded: Option<String>,
 }
 

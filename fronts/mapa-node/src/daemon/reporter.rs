@@ -57,7 +57,7 @@ pub(crate) struct Reporter {
     earlier: (u64, u64),
     /// The devices that were free last, and what that came to.
     fragmentation: (BTreeSet<DeviceId>, f64),
-    /// What the links of devices lacked last: by device and kind, in words.
+    /// The faults of links at the last poll: by device and kind, in words.
     degraded: BTreeMap<(String, String), String>,
 }
 
@@ -106,7 +106,7 @@ impl Reporter {
         });
     }
 
-    /// What the links of devices lack, by the ledger. Each change is logged once.
+    /// Reports the faults of links in the ledger. Each change is logged once.
     pub(crate) fn degraded(&mut self, node: &Node, faults: &[DeviceFault]) {
         let of_links = faults
             .iter()

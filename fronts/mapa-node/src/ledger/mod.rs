@@ -396,7 +396,7 @@ fn checked(id: String) -> Result<String, Error> {
         return Ok(id);
     }
     Err(Error::Failed(
-        "its name is none that the kernel draws".to_owned(),
+        "its id is not a UUID of the kernel".to_owned(),
     ))
 }
 

@@ -209,7 +209,7 @@ pub(super) fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
     let connection = &connection.unchecked_transaction()?;
     let number: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let count = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0));
-    // A trigger or a view of somebody else would run within our transactions, and may never end.
+    // A trigger or view of another program would run within our transactions, and may never end.
     let mut programs =
         connection.prepare("SELECT sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")?;
     let mut programs = programs.query([])?;

@@ -230,8 +230,8 @@ pub(crate) fn gate(
             let error = bound.err().and_then(|error| error.raw_os_error());
             theirs.write_all(&GateReport::word(error.unwrap_or(0), is_grouped))?;
             // Reading blocks until the byte comes. If the gate closes, the error makes `spawn` fail, and this
-            // process ends. If this program has ended, the standard library would find nobody to tell the error,
-            // and say so on the command's standard error.
+            // process ends. If this program has ended, the standard library could not report the error,
+            // and would print that on the command's standard error.
             let opened = theirs.read_exact(&mut [0]);
             if opened.is_err() && libc::getppid() != program {
                 libc::_exit(1);

@@ -1,4 +1,4 @@
-//! Processes of other PID namespaces, as whoever sees all processes of the machine can tell of them.
+//! Processes of other PID namespaces, judged by a process that sees all processes of the machine.
 //!
 //! A process in a container knows its number there, and writes that down. From outside it has another number. The
 //! kernel tells both: the namespace by the inode of `/proc/PID/ns/pid`, the number within by the last of the line
@@ -16,11 +16,11 @@ use super::process::{Identity, Liveness};
 #[derive(Clone, Debug, Default)]
 pub struct Namespaces {
     /// By namespace and number within.
-    pub(super) found: BTreeMap<(i64, i32), Identity>,
+    found: BTreeMap<(i64, i32), Identity>,
     /// The starts of processes whose namespace this one may not read.
     unread: BTreeSet<i64>,
     /// Whether every process of the machine is listed, with its start.
-    pub(super) sees_all: bool,
+    sees_all: bool,
 }
 
 impl Namespaces {

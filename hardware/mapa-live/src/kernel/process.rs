@@ -33,7 +33,7 @@ pub struct Identity {
     pub id: ProcessId,
 }
 
-/// What can be said of a process.
+/// Whether a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
     /// It runs.

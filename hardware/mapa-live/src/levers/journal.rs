@@ -240,7 +240,7 @@ const UNREADABLE: &str = "json.unreadable";
 
 impl FolderJournal {
     /// Sets the files of entries aside that cannot be read, as after a damage of the disk: each gets another name, and
-    /// counts no more. Returns these names. What such an entry says is not reverted.
+    /// counts no more. Returns these names. The change of such an entry is not reverted.
     ///
     /// # Errors
     /// The folder cannot be read, or a file of it cannot be renamed.
@@ -249,7 +249,7 @@ impl FolderJournal {
         let mut aside = Vec::new();
         for file in list.flatten() {
             let path = file.path();
-            // A file of another user, or one that is none, is refused by whoever reads the entries.
+            // `entries` refuses a file of another user, and anything that is not a plain file.
             let is_plain = file
                 .metadata()
                 .is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES as u64);

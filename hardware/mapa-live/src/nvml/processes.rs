@@ -1,4 +1,4 @@
-//! What NVML says of this moment: which devices answer, which of their links are up, and which processes use them.
+//! The answers of NVML at this moment: which devices answer, which of their links are up, and which processes use them.
 
 use mapa_topologies::pci_address;
 use nvml_wrapper::error::NvmlError;

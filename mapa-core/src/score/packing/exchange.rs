@@ -177,7 +177,7 @@ struct Flow {
     at_most: f64,
 }
 
-/// The key of the last flows: what they depend on beside the machine and the set.
+/// The key of the last flows: all that they depend on besides the machine and the set.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct FlowsKey {
     direct: u64,

@@ -148,7 +148,7 @@ impl Cycles {
             costs
                 .map(|(u, path)| (u, path + price[(u + 1) * n + v]))
                 .fold((0, f64::INFINITY), |least, cost| {
-                    // Of equals the lowest stays.
+                    // The lowest of equal ones stays.
                     if cost.1 < least.1 { cost } else { least }
                 })
         };

@@ -251,7 +251,7 @@ pub fn ring_packing_gbps() -> Objective<'static> {
     NOMINAL.clone()
 }
 
-/// The key of the last packings: what they depend on beside the machine and the set.
+/// The key of the last packings: all that they depend on besides the machine and the set.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct RingsKey {
     direct: u64,

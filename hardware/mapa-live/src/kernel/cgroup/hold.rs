@@ -91,7 +91,7 @@ impl Cgroups {
 
     /// The group of this name, wherever it lies below the roots in which groups of processes are made.
     ///
-    /// O(groups of the machine): asked only about a group of which nobody has noted where it is.
+    /// O(groups of the machine): called only for a group whose path the ledger lacks.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<PathBuf> {
         let first = PLAIN.into_iter().map(|plain| self.root.join(plain));
@@ -225,7 +225,7 @@ mod tests {
         let (made, _) = groups.make("mapa-a-1").unwrap();
         assert_eq!(made, at("cgroup/user/a/mapa-a-1"));
         assert!(groups.make("mapa-a-1").is_none(), "another's");
-        // Whoever looks for it is in another group.
+        // The process that looks for it is in another group.
         fs::write(at("own"), "0::/\n").unwrap();
         assert_eq!(groups.find("mapa-a-1"), Some(made));
         let first = tree(&[("pids/x/cgroup.procs", ""), ("own", "8:pids:/x\n")]);

@@ -82,7 +82,7 @@ pub fn remove(group: &Path) -> bool {
         match fs::remove_dir(group) {
             Ok(()) => return true,
             Err(error) if error.kind() == ErrorKind::NotFound => return true,
-            // A process leaves its group a little after whoever waits for it has heard of its end.
+            // A process leaves its group a little after its parent has been notified of its end.
             Err(error) if error.kind() == ErrorKind::ResourceBusy => {}
             Err(_) => return false,
         }
