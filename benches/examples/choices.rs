@@ -46,8 +46,24 @@ fn least(mut run: impl FnMut()) -> f64 {
     measured.fold(f64::INFINITY, f64::min)
 }
 
+/// The least of what `once` measures: short work is repeated for about a fifth of a second, long work three times,
+/// so that an interrupt or a cold cache decides no row.
+fn least_of(mut once: impl FnMut() -> f64) -> f64 {
+    let (mut least, mut sum) = (f64::INFINITY, 0.0);
+    for run in 0..100 {
+        if run >= 3 && sum > 0.2 {
+            break;
+        }
+        let took = once();
+        sum += took;
+        least = least.min(took);
+    }
+    least
+}
+
 fn shown(seconds: f64) -> String {
     match seconds {
+        s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
         s if s < 1e-3 => format!("{:.1} us", s * 1e6),
         s if s < 1.0 => format!("{:.2} ms", s * 1e3),
         s => format!("{s:.2} s"),
@@ -116,7 +132,7 @@ impl Table {
     fn cold(&self, machine: &str, k: usize, goal: f64) {
         self.row(&format!("auto, cold: {machine}, ring of {k}"), goal, || {
             let (policy, request) = (auto(), Request::new(Pattern::ring(k)));
-            let runs = (0..5).map(|_| {
+            least_of(|| {
                 let graph = graph(machine);
                 let free = graph.all();
                 let began = cpu();
@@ -126,8 +142,7 @@ impl Table {
                 let took = cpu() - began;
                 assert!(first.search().complete());
                 took
-            });
-            runs.fold(f64::INFINITY, f64::min)
+            })
         });
     }
 
@@ -144,7 +159,7 @@ impl Table {
     ) {
         let work = format!("{name}: {machine}, {} devices", request.pattern.len());
         self.row(&work, goal, || {
-            let runs = (0..3).map(|_| {
+            least_of(|| {
                 let graph = graph(machine);
                 let free = graph.all();
                 let began = cpu();
@@ -172,8 +187,7 @@ impl Table {
                     Err(refusal) => println!("  {work}: {refusal}"),
                 }
                 took
-            });
-            runs.fold(f64::INFINITY, f64::min)
+            })
         });
     }
 
@@ -228,57 +242,68 @@ impl Table {
         );
     }
 
-    /// Jobs that come and go at random: the mean and the longest of all decisions.
+    /// Jobs that come and go at random, three times the same ones: the mean and the longest of all decisions, each
+    /// the least of its three times.
     fn history(&self, machine: &str, mean_goal: f64, worst_goal: f64) {
         let work = format!("auto, random history: {machine}");
         let mut worst = 0.0f64;
         self.row(&format!("{work}, mean"), mean_goal, || {
-            let (graph, policy) = (graph(machine), auto());
-            let all = graph.all();
-            let n = all.len();
-            let mut free = all.clone();
-            let mut held: Vec<DeviceSet> = Vec::new();
-            let mut seed = 1u64;
-            let mut draw = |below: usize| {
-                seed = seed
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                (seed >> 33) as usize % below
-            };
-            let (mut sum, mut count) = (0.0, 0u32);
-            for step in 0..3_000 {
-                let k = 1 + draw((n / 2).min(8));
-                let shape = draw(3);
-                let pattern = match shape {
-                    0 => Pattern::chain(k),
-                    1 => Pattern::all_to_all(k),
-                    _ => Pattern::ring(k),
-                };
-                if free.len() >= k && draw(3) > 0 {
-                    let request = Request::new(pattern);
-                    let began = cpu();
-                    let found = policy.decide(&request, &graph.with_free(&free));
-                    let took = cpu() - began;
-                    if let Ok(found) = found {
-                        let set = found.placement().set();
-                        free = &free - &set;
-                        held.push(set);
-                    }
-                    // The first decisions make the tables.
-                    if step > 300 {
-                        sum += took;
-                        worst = worst.max(took);
-                        count += 1;
-                    }
-                } else if !held.is_empty() {
-                    let back = held.swap_remove(draw(held.len()));
-                    free = &free | &back;
+            let mut least = decisions(machine);
+            for _ in 0..2 {
+                for (least, again) in least.iter_mut().zip(decisions(machine)) {
+                    *least = least.min(again);
                 }
             }
-            sum / f64::from(count)
+            worst = least.iter().copied().fold(0.0, f64::max);
+            least.iter().sum::<f64>() / least.len() as f64
         });
         self.row(&format!("{work}, worst"), worst_goal, || worst);
     }
+}
+
+/// The CPU seconds of each decision of one history of jobs on a machine, without the first ones, which make the
+/// tables.
+fn decisions(machine: &str) -> Vec<f64> {
+    let (graph, policy) = (graph(machine), auto());
+    let all = graph.all();
+    let n = all.len();
+    let mut free = all.clone();
+    let mut held: Vec<DeviceSet> = Vec::new();
+    let mut seed = 1u64;
+    let mut draw = |below: usize| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let mut times = Vec::new();
+    for step in 0..3_000 {
+        let k = 1 + draw((n / 2).min(8));
+        let shape = draw(3);
+        let pattern = match shape {
+            0 => Pattern::chain(k),
+            1 => Pattern::all_to_all(k),
+            _ => Pattern::ring(k),
+        };
+        if free.len() >= k && draw(3) > 0 {
+            let request = Request::new(pattern);
+            let began = cpu();
+            let found = policy.decide(&request, &graph.with_free(&free));
+            let took = cpu() - began;
+            if let Ok(found) = found {
+                let set = found.placement().set();
+                free = &free - &set;
+                held.push(set);
+            }
+            if step > 300 {
+                times.push(took);
+            }
+        } else if !held.is_empty() {
+            let back = held.swap_remove(draw(held.len()));
+            free = &free | &back;
+        }
+    }
+    times
 }
 
 fn main() {
