@@ -17,27 +17,25 @@ use std::time::Duration;
 
 use mapa_live::DriverSnapshot as Drivers;
 use mapa_live::{Liveness, Processes};
-use signal_hook::consts::signal::SIGTSTP;
 
 use crate::error::Error;
-use crate::job_process::{RunEvent, RunEvents};
+use crate::job_process::RunEvents;
 use crate::leader;
 use crate::lease_processes::Lives;
 use crate::ledger::{Durability, Lease, Ledger, LedgerTx, Requester, Ticket};
-use crate::memory::stop_self;
 use crate::node::Node;
 use crate::recover::{recover, recover_head};
 use crate::wakeup::{self, WakeupSocket};
 
+pub(crate) use by_daemon::fetch;
 use first_come::{acquire_behind, acquire_fifo, is_behind};
 pub(crate) use grant::grant;
-use request::AcquireAttempt;
 pub(crate) use request::{
-    AcquireRequest, FIRST_COME, Granted, WaitStatus, turn, wait_reason, waiting,
+    AcquireAttempt, AcquireRequest, FIRST_COME, Granted, WaitStatus, refusal_of, turn, wait_reason,
+    waiting,
 };
 use scheduled::acquire_scheduled;
-use snapshot::snapshot_of;
-pub(crate) use snapshot::{NodeSnapshot, snapshot};
+pub(crate) use snapshot::{NodeSnapshot, snapshot, snapshot_of};
 
 /// The poll interval of the queue head. A wake-up is lost if its sender is killed, and devices come without one.
 const HEAD_POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -73,20 +71,52 @@ pub(crate) struct AcquireContext<'a> {
 }
 
 impl AcquireContext<'_> {
-    /// Acquires devices, and waits for them if the request says so. Calls `on_wait` whenever position or reason change.
+    /// Acquires devices, and waits for them if the request says so, at this place of the queue if it has one already. Calls
+    /// `on_wait` whenever position or reason change.
     ///
     /// # Errors
     /// The refusal; the ledger cannot be used.
     pub(crate) fn acquire(
         &mut self,
         want: &AcquireRequest<'_>,
+        ticket: Option<i64>,
         happenings: &RunEvents,
         on_wait: &mut dyn FnMut(&WaitStatus),
     ) -> Result<AcquireOutcome, Error> {
-        // The ticket outlives the rounds of the loop: the place in the queue is kept.
-        let mut ticket = None;
+        let outcome = self.acquire_or_wait(want, ticket, happenings, on_wait);
+        happenings.wake_by(None);
+        outcome
+    }
+
+    /// Looks once. A job that waits, or must, has a place in the queue then.
+    ///
+    /// # Errors
+    /// The refusal; the ledger cannot be used.
+    pub(crate) fn acquire_once(
+        &mut self,
+        want: &AcquireRequest<'_>,
+    ) -> Result<AcquireAttempt, Error> {
+        loop {
+            match self.attempt(want, None) {
+                Ok(AcquireAttempt::Retry) => {}
+                Ok(done) => return Ok(done),
+                Err(AttemptError::Drivers(error) | AttemptError::Other(error)) => {
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn acquire_or_wait(
+        &mut self,
+        want: &AcquireRequest<'_>,
+        // It outlives the rounds of the loop: the place in the queue is kept.
+        mut ticket: Option<i64>,
+        happenings: &RunEvents,
+        on_wait: &mut dyn FnMut(&WaitStatus),
+    ) -> Result<AcquireOutcome, Error> {
         let mut last_reported: Option<WaitStatus> = None;
-        let mut wakeups = None;
+        let mut wakeups: Option<Option<WakeupSocket>> = None;
         loop {
             let mut driver_failed = false;
             let attempt = match self.attempt(want, ticket) {
@@ -121,7 +151,12 @@ impl AcquireContext<'_> {
             };
             ticket = Some(id);
             let is_new = wakeups.is_none();
-            wakeups.get_or_insert_with(|| forward_wakeups(self.ledger.id(), id, happenings));
+            let wakeups = wakeups.get_or_insert_with(|| {
+                // If the socket cannot be bound, the job relies on polling.
+                let socket = WakeupSocket::new(self.ledger.id(), id).ok()?;
+                happenings.wake_by(socket.forward().ok());
+                Some(socket)
+            });
             let Some(waiting) = waiting else { continue };
             // Print only if something has changed since the last report.
             if last_reported.as_ref() != Some(&waiting) {
@@ -149,9 +184,12 @@ impl AcquireContext<'_> {
                 _ if is_decided_by_others => QUEUED_POLL_INTERVAL,
                 _ => QUEUED_POLL_INTERVAL.saturating_mul(behind),
             };
-            if let Some(signal) = pause_for(happenings, pause.min(LONGEST_POLL_INTERVAL)) {
+            if let Some(signal) = happenings.pause(pause.min(LONGEST_POLL_INTERVAL)) {
                 self.cancel(want.asker, id, &format!("signal {signal} ended the wait"))?;
                 return Ok(AcquireOutcome::Signal(signal));
+            }
+            if let Some(socket) = &wakeups {
+                socket.clear();
             }
         }
     }
@@ -254,7 +292,7 @@ impl AcquireContext<'_> {
             has_recovered = !recovered.is_clean();
             let seen = snapshot_of(books, node, processes, &owner, (drivers, recovered))?;
             // Another program, or a daemon that has gone since, may have decided about this ticket.
-            if let Some(outcome) = by_daemon::answered(books, node, want, ticket)? {
+            if let Some(outcome) = by_daemon::answered(books, node, ticket)? {
                 return Ok(outcome);
             }
             // A ticket keeps the scheduler under which it was queued, even after that daemon has exited.
@@ -331,43 +369,6 @@ pub fn wake_head(ledger: &mut Ledger) -> Result<(), Error> {
     // The daemon has a socket of its own, since it decides for all who wait.
     leader::wake(ledger.id());
     Ok(())
-}
-
-/// Forwards wake-ups to `happenings`. If the socket cannot be bound, the job relies on polling.
-fn forward_wakeups(ledger: &str, ticket: i64, happenings: &RunEvents) {
-    let Ok(socket) = WakeupSocket::new(ledger, ticket) else {
-        return;
-    };
-    let events = happenings.sender();
-    // Never joined: it blocks in `recv` until the process exits.
-    std::thread::spawn(
-        move || {
-            while socket.wait().is_ok() && events.send(RunEvent::Wakeup).is_ok() {}
-        },
-    );
-}
-
-/// Waits for a wake-up, or until the time is up. A signal that ends programs ends the wait.
-fn pause_for(happenings: &RunEvents, pause: Duration) -> Option<i32> {
-    loop {
-        match happenings.next(pause) {
-            None | Some(RunEvent::Wakeup) => return None,
-            Some(other) => {
-                if matches!(
-                    other,
-                    RunEvent::Signal {
-                        number: SIGTSTP,
-                        ..
-                    }
-                ) {
-                    stop_self();
-                }
-                if let Some(signal) = RunEvents::ends(other) {
-                    return Some(signal);
-                }
-            }
-        }
-    }
 }
 
 /// Why an attempt failed.

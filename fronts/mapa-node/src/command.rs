@@ -8,11 +8,17 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use etcetera::BaseStrategy;
+use mapa_front::answer::mapa::{Cordoned, Ps, Uncordoned};
+use mapa_front::answer::node::{NodeAnswer, NodeQuery};
+use mapa_live::Live;
 
 use crate::cli::{Cli, Command, groups};
+use crate::client::Client;
+use crate::desk::{Books, open_file};
 use crate::error::Error;
+use crate::foreign::driver_snapshot;
 use crate::keeper;
-use crate::ledger::{Durability, Ledger, SHARED};
+use crate::ledger::{DeviceKey, Durability, Ledger, SHARED};
 use crate::mark::VARIABLE;
 use crate::memory::user;
 use crate::node::Node;
@@ -60,6 +66,10 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
             !cli.machine.spec().machine.is_empty(),
         )?
     };
+    let live = cli.machine.live();
+    if let Some(client) = Client::connect(&path)? {
+        return by_daemon(cli, client, path, &live, output);
+    }
     // A typing error would make a ledger in which nobody holds anything.
     let is_named = named(cli.ledger.as_deref()).is_some();
     let mut ledger = if is_named && asks_of_the_past(&cli.command) && is_absent(&path) {
@@ -69,44 +79,169 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         ));
         Ledger::empty(path)?
     } else {
-        Ledger::open(path)?
+        open_file(&path)?
     };
-    let live = cli.machine.live();
-    let done = match &cli.command {
+    let owner = user();
+    match &cli.command {
         Command::Run(args) => {
             let node = node(cli, &mut ledger, output)?;
             let machine = cli.machine.spec();
-            return run(args, &mut ledger, node, (&machine, &live), output);
+            let path = ledger.path().to_owned();
+            let books = (Books::File(ledger), path);
+            return run(args, books, node, (&machine, &live), output);
         }
         Command::Ps => {
             // Names are all that the machine is for here, and the ledger has names too.
             let node = Node::load(&cli.machine.spec(), &live, &mut |_| {}).ok();
-            operator::ps(&mut ledger, node.as_ref(), &live, output)
+            // What is in the ledger is worth telling whatever drivers do.
+            let drivers = node.as_ref().map(|node| driver_snapshot(node, &live));
+            let drivers = drivers.transpose().unwrap_or_else(|error| {
+                output.aside(error.to_string());
+                None
+            });
+            let drivers = drivers.unwrap_or_default();
+            let answer = operator::ps(&mut ledger, node.as_ref(), &drivers, &owner)?;
+            show_ps(answer, node.as_ref(), output);
         }
         Command::Free => {
             let node = node(cli, &mut ledger, output)?;
-            operator::free(&mut ledger, &node, &live, output)
+            let answer = operator::free(&mut ledger, &node, &live, &owner)?;
+            output.answer(answer, |answer| operator::show_free(answer, output));
         }
-        Command::Release(args) => release::end(&mut ledger, args, output),
+        Command::Release(args) => {
+            let uid = rustix::process::geteuid().as_raw();
+            let which = (args.lease, args.force);
+            let answer = release::end(&mut ledger, which, (&owner, uid))?;
+            output.answer(answer, |answer| release::show(answer, output));
+        }
         Command::Cordon(args) => {
             let node = node(cli, &mut ledger, output)?;
-            operator::cordon(args, &mut ledger, &node, output)
+            let (of, why) = ((&*args.devices, &node), (&*owner, &*args.reason));
+            let seconds = args.duration.map(|length| length.0);
+            let answer = operator::cordon(&mut ledger, of, why, seconds)?;
+            show_cordoned(answer, output);
         }
         Command::Uncordon(args) => {
             let node = node(cli, &mut ledger, output)?;
-            operator::uncordon(args, &mut ledger, &node, output)
+            let (of, why) = ((&*args.devices, &node), (&*owner, &*args.reason));
+            let answer = operator::uncordon(&mut ledger, of, why)?;
+            show_uncordoned(answer, output);
         }
-        Command::Tenants => operator::tenants(&mut ledger, output),
+        Command::Tenants => {
+            let answer = operator::tenants(&mut ledger, &owner)?;
+            output.answer(answer, |answer| operator::show_tenants(answer, output));
+        }
         Command::Monitor => {
             let node = node(cli, &mut ledger, output)?;
-            operator::monitor(&ledger, node, (&cli.machine.spec(), &live), output)
+            operator::monitor(&ledger, node, (&cli.machine.spec(), &live), output)?;
         }
-        Command::Log(args) => operator::log(args, &mut ledger, output),
-        Command::Recover => operator::recovered(&mut ledger, output),
-        Command::Keep(args) => keeper::keep(&mut ledger, args.lease),
-        Command::Completions(_) | Command::Man(_) => Ok(()),
+        Command::Log(args) => {
+            let answer = operator::log(&mut ledger, (args.last, args.lease), args.verify)?;
+            output.answer(answer, |answer| operator::show_log(answer, output));
+        }
+        Command::Recover => {
+            let answer = operator::recovered(&mut ledger, &owner)?;
+            output.answer(answer, |answer| operator::show_recovered(answer, output));
+        }
+        Command::Keep(args) => keeper::keep(&mut ledger, args.lease)?,
+        Command::Completions(_) | Command::Man(_) => {}
+    }
+    Ok(0)
+}
+
+/// Has the daemon answer, whose ledger it is.
+fn by_daemon(
+    cli: &Cli,
+    mut client: Client,
+    path: PathBuf,
+    live: &Live,
+    output: Output,
+) -> Result<u8, Error> {
+    let machine = cli.machine.spec();
+    let query = match &cli.command {
+        Command::Run(args) => {
+            let warn = &mut |warning: String| output.aside(warning);
+            let node = Node::load(&machine, live, warn)?;
+            let books = (Books::Daemon(client), path);
+            return run(args, books, node, (&machine, live), output);
+        }
+        Command::Ps => NodeQuery::Ps {},
+        Command::Free => NodeQuery::Free {},
+        Command::Tenants => NodeQuery::Tenants {},
+        Command::Release(args) => NodeQuery::Release {
+            lease: args.lease,
+            force: args.force,
+        },
+        Command::Cordon(args) => NodeQuery::Cordon {
+            devices: args.devices.clone(),
+            reason: args.reason.clone(),
+            seconds: args.duration.map(|length| length.0),
+        },
+        Command::Uncordon(args) => NodeQuery::Uncordon {
+            devices: args.devices.clone(),
+            reason: args.reason.clone(),
+        },
+        Command::Log(args) => NodeQuery::Log {
+            last: args.last,
+            lease: args.lease,
+            verify: args.verify,
+        },
+        Command::Recover => NodeQuery::Recover {},
+        Command::Monitor => {
+            return Err(Error::malformed(format_args!(
+                "{}: a daemon serves this ledger, and watches the devices: expected no `mapa monitor` beside it",
+                client.socket().display()
+            )));
+        }
+        // The daemon keeps the time of leases itself, and the others ask nobody.
+        Command::Keep(_) | Command::Completions(_) | Command::Man(_) => return Ok(0),
     };
-    done.map(|()| 0)
+    let asked = client.ask(&query, &mut |text| output.aside(text));
+    match asked.map_err(|error| error.told_at(client.socket()))? {
+        NodeAnswer::Ps { ps } => {
+            // The names of leased devices are in the answer. Those of devices with faults are for people alone.
+            let is_named = !output.json && !ps.health.is_empty();
+            let node = is_named.then(|| Node::load(&machine, live, &mut |_| {}).ok());
+            show_ps(*ps, node.flatten().as_ref(), output);
+        }
+        NodeAnswer::Free { free } => {
+            output.answer(free, |answer| operator::show_free(answer, output));
+        }
+        NodeAnswer::Tenants { tenants } => {
+            output.answer(tenants, |answer| operator::show_tenants(answer, output));
+        }
+        NodeAnswer::Log { log } => {
+            output.answer(log, |answer| operator::show_log(answer, output));
+        }
+        NodeAnswer::Release { released } => {
+            output.answer(released, |answer| release::show(answer, output));
+        }
+        NodeAnswer::Cordon { cordoned } => show_cordoned(cordoned, output),
+        NodeAnswer::Uncordon { uncordoned } => show_uncordoned(uncordoned, output),
+        NodeAnswer::Recover { recovered } => {
+            output.answer(recovered, |answer| operator::show_recovered(answer, output));
+        }
+        _ => return Err(client.unexpected()),
+    }
+    Ok(0)
+}
+
+fn show_ps(answer: Ps, node: Option<&Node>, output: Output) {
+    // Without a machine, keys stand for themselves.
+    let name = |key: &DeviceKey| node.map_or_else(|| key.to_string(), |node| node.name(key));
+    output.answer(answer, |answer| operator::show_ps(answer, &name, output));
+}
+
+fn show_cordoned(answer: Cordoned, output: Output) {
+    output.answer(answer, |answer| {
+        operator::show_done("cordoned", &answer.cordoned, output);
+    });
+}
+
+fn show_uncordoned(answer: Uncordoned, output: Output) {
+    output.answer(answer, |answer| {
+        operator::show_done("uncordoned", &answer.uncordoned, output);
+    });
 }
 
 /// The machine, to which the ledger is bound.

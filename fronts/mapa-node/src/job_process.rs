@@ -5,6 +5,8 @@
 //! process id, and only then becomes the command. If this program ends before, the gate closes, and
 //! the process ends.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -12,11 +14,11 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_live::{Identity, Processes};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_open, set_child_subreaper, wait,
 };
@@ -25,9 +27,9 @@ use signal_hook::consts::signal::{
     SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 };
 use signal_hook::flag::register_usize;
-use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::WithOrigin;
-use signal_hook::low_level::siginfo::Cause;
+use signal_hook::low_level::siginfo::{Cause, Origin};
 
 use crate::error::Error;
 use crate::ledger::since_boot;
@@ -63,16 +65,31 @@ pub(crate) enum RunEvent {
     Wakeup,
 }
 
-/// What happens to this program, one at a time.
+impl RunEvent {
+    fn of(origin: Origin) -> Self {
+        if origin.signal == SIGCHLD {
+            return Self::Child;
+        }
+        Self::Signal {
+            number: origin.signal,
+            alone: !matches!(origin.cause, Cause::Kernel),
+        }
+    }
+}
+
+/// What happens to this program, one at a time. The thread that asks is the one that waits: a job that waits has no other.
 #[derive(Debug)]
 pub(crate) struct RunEvents {
     /// The signals that are caught.
     caught: Vec<i32>,
     /// The last signal that came and [ends](is_ending) programs, 0 if none did: its handler writes it, so whoever was interrupted by the
-    /// signal sees it at once. The thread that reads signals may come to it later.
+    /// signal sees it at once.
     last: Arc<AtomicUsize>,
-    to: Sender<RunEvent>,
-    from: Receiver<RunEvent>,
+    signals: RefCell<SignalDelivery<UnixStream, WithOrigin>>,
+    /// What has come and was not asked for yet.
+    came: RefCell<VecDeque<RunEvent>>,
+    /// Where wake-ups come, if any may.
+    wakeups: RefCell<Option<OwnedFd>>,
 }
 
 impl RunEvents {
@@ -91,48 +108,63 @@ impl RunEvents {
         let caught: Vec<i32> = heeded.chain([SIGCHLD]).collect();
         let failed = |error| Error::at("signals", error);
         let last = Arc::new(AtomicUsize::new(0));
-        // A handler may do little more than store a number. These are registered before the thread below, which
-        // learns of a signal only when it is scheduled.
+        // A handler may do little more than store a number. These are registered first: whoever learns of a signal by the
+        // pipe below finds the number too.
         for &number in caught.iter().filter(|number| is_ending(**number)) {
             register_usize(number, last.clone(), number as usize).map_err(failed)?;
         }
-        let mut signals = SignalsInfo::<WithOrigin>::new(&caught).map_err(failed)?;
-        let (to, from) = mpsc::channel();
-        let told = to.clone();
-        thread::spawn(move || {
-            for origin in &mut signals {
-                let happening = if origin.signal == SIGCHLD {
-                    RunEvent::Child
-                } else {
-                    RunEvent::Signal {
-                        number: origin.signal,
-                        alone: !matches!(origin.cause, Cause::Kernel),
-                    }
-                };
-                if told.send(happening).is_err() {
-                    // The receiver has gone, so nothing is left to report to.
-                    break;
-                }
-            }
-        });
+        let (read, write) = UnixStream::pair().map_err(failed)?;
+        let signals = SignalDelivery::with_pipe(read, write, WithOrigin::default(), &caught);
         Ok(Self {
             caught,
             last,
-            to,
-            from,
+            signals: RefCell::new(signals.map_err(failed)?),
+            came: RefCell::default(),
+            wakeups: RefCell::default(),
         })
     }
 
-    /// Where others tell what happens.
-    #[must_use]
-    pub(crate) fn sender(&self) -> Sender<RunEvent> {
-        self.to.clone()
+    /// Has [`RunEvent::Wakeup`] come whenever something can be read here, and from nowhere else. Whoever gets it reads.
+    pub(crate) fn wake_by(&self, socket: Option<OwnedFd>) {
+        *self.wakeups.borrow_mut() = socket;
     }
 
     /// The next thing that happens, if any does before the time is up.
     #[must_use]
     pub(crate) fn next(&self, within: Duration) -> Option<RunEvent> {
-        self.from.recv_timeout(within).ok()
+        let begun = Instant::now();
+        loop {
+            if let Some(event) = self.came.borrow_mut().pop_front() {
+                return Some(event);
+            }
+            let left = within.saturating_sub(begun.elapsed());
+            let (is_signal, is_wakeup) = self.poll(left);
+            if is_signal {
+                let found = self.signals.borrow_mut().pending();
+                self.came.borrow_mut().extend(found.map(RunEvent::of));
+            }
+            if is_wakeup {
+                self.came.borrow_mut().push_back(RunEvent::Wakeup);
+            }
+            if left.is_zero() && self.came.borrow().is_empty() {
+                return None;
+            }
+        }
+    }
+
+    /// Waits until a signal or a wake-up has come, or the time is up.
+    fn poll(&self, within: Duration) -> (bool, bool) {
+        let (signals, wakeups) = (self.signals.borrow(), self.wakeups.borrow());
+        let mut sources = vec![PollFd::new(signals.get_read(), PollFlags::IN)];
+        sources.extend((wakeups.as_ref()).map(|socket| PollFd::new(socket, PollFlags::IN)));
+        let timeout = Timespec {
+            tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: within.subsec_nanos().into(),
+        };
+        // A signal interrupts this, and its byte is in the pipe then.
+        let _ = poll(&mut sources, Some(&timeout));
+        let came = |at: usize| sources.get(at).is_some_and(|one| !one.revents().is_empty());
+        (came(0), came(1))
     }
 
     /// The signal that ends this program before its job runs, if one has come.
@@ -147,6 +179,28 @@ impl RunEvents {
         match happening {
             RunEvent::Signal { number, .. } if is_ending(number) => Some(number),
             _ => None,
+        }
+    }
+
+    /// Waits for a wake-up, or until the time is up. A signal that ends programs ends the wait.
+    pub(crate) fn pause(&self, pause: Duration) -> Option<i32> {
+        loop {
+            let event = match self.next(pause) {
+                None | Some(RunEvent::Wakeup) => return None,
+                Some(event) => event,
+            };
+            if matches!(
+                event,
+                RunEvent::Signal {
+                    number: SIGTSTP,
+                    ..
+                }
+            ) {
+                stop_self();
+            }
+            if let Some(signal) = Self::ends(event) {
+                return Some(signal);
+            }
         }
     }
 }
@@ -239,12 +293,14 @@ impl Job {
     }
 
     /// Waits until the job has ended, and all that it started. Passes signals on. When the time is
-    /// up, nanoseconds since the boot, the job is ended. Returns its status, and whether the time was up.
+    /// up, nanoseconds since the boot, the job is ended. Calls `on_wakeup` at each wake-up. Returns its status, and
+    /// whether the time was up.
     pub(crate) fn wait(
         self,
         happenings: &RunEvents,
         processes: &Processes,
         until: Option<i64>,
+        on_wakeup: &mut dyn FnMut(),
     ) -> (JobExit, bool) {
         let mut status = None;
         let mut late = false;
@@ -285,13 +341,17 @@ impl Job {
             };
             // A child that has changed needs no arm here: it has ended this wait, and the loop reaps. Signals
             // of a terminal are not passed on, because the job is in the same process group.
-            if let Some(RunEvent::Signal { number, alone }) = happenings.next(within) {
-                if alone {
-                    self.signal(number);
+            match happenings.next(within) {
+                Some(RunEvent::Signal { number, alone }) => {
+                    if alone {
+                        self.signal(number);
+                    }
+                    if number == SIGTSTP {
+                        stop_self();
+                    }
                 }
-                if number == SIGTSTP {
-                    stop_self();
-                }
+                Some(RunEvent::Wakeup) => on_wakeup(),
+                Some(RunEvent::Child) | None => {}
             }
         }
     }

@@ -6,7 +6,7 @@ use mapa_live::cgroup;
 use mapa_live::{Identity, Liveness, Namespaces, Processes};
 use rustix::process::Signal;
 
-use crate::ledger::Lease;
+use crate::ledger::{Lease, LedgerFile};
 use crate::mark::{self, MARK};
 
 /// Whether processes run, those of other PID namespaces too.
@@ -50,10 +50,10 @@ impl<'a> Lives<'a> {
 /// Only if it is gone, or does not, the processes of its command get the signal directly.
 ///
 /// Others may have written the ledger. So the holder counts if it is a process of the lease's user that has the ledger
-/// open (device and inode of the file that this program has open); any other process if it bears the lease's mark or is in the lease's group.
+/// open, or, where the ledger is the daemon's alone, one of their `mapa`; any other process if it bears the lease's mark or is in the lease's group.
 pub(crate) fn to_signal(
     processes: &Processes,
-    (ledger, lease): (Option<(u64, u64)>, &Lease),
+    (ledger, lease): (Option<LedgerFile>, &Lease),
     mark: &str,
     signal: Signal,
 ) -> Vec<Identity> {
@@ -69,7 +69,10 @@ pub(crate) fn to_signal(
         pid != std::process::id() as i32
             && processes.program_of(pid).as_deref() != Some("mapa-node")
             && processes.uid_of(pid) == Some(lease.asker.uid)
-            && ledger.is_some_and(|ledger| processes.has_open(pid, ledger))
+            && ledger.is_some_and(|ledger| {
+                processes.has_open(pid, ledger.place)
+                    || ledger.is_private && processes.program_of(pid).as_deref() == Some("mapa")
+            })
     };
     let holder = lives.here(&lease.asker.process).into_iter();
     let mut told: Vec<Identity> = holder

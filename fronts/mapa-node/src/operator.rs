@@ -5,17 +5,14 @@ use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
 use mapa_front::MachineSpec;
-use mapa_front::answer::Versioned;
 use mapa_front::answer::mapa::{
     AdoptedLease, Audit, Cordoned, DeviceAvailability, Free, LeaseRow, Ps, Recovered,
     ReleasedLease, Tenants, TicketRow, Uncordoned, VerifiedAudit,
 };
 use mapa_front::text::{counted, duration, table};
 use mapa_live::{DriverSnapshot, Live, Processes};
-use serde::Serialize;
 
 use crate::acquire::{snapshot, wait_reason, wake_head};
-use crate::cli::{CordonArgs, LogArgs, UncordonArgs};
 use crate::degraded::record_degraded;
 use crate::error::Error;
 use crate::foreign::driver_snapshot;
@@ -27,32 +24,8 @@ use crate::node::Node;
 use crate::output::Output;
 use crate::recover::recover;
 
-/// Who holds which devices, who waits, what is cordoned. The machine is for names alone.
-///
-/// # Errors
-/// The ledger cannot be used.
-pub(crate) fn ps(
-    ledger: &mut Ledger,
-    node: Option<&Node>,
-    live: &Live,
-    output: Output,
-) -> Result<(), Error> {
-    // What is in the ledger is worth telling whatever drivers do.
-    let drivers = node.map_or_else(
-        || Ok(DriverSnapshot::default()),
-        |node| driver_snapshot(node, live),
-    );
-    let drivers = drivers.unwrap_or_else(|error| {
-        output.aside(error.to_string());
-        DriverSnapshot::default()
-    });
-    // Without a machine, keys stand for themselves.
-    let name = |key: &DeviceKey| node.map_or_else(|| key.to_string(), |node| node.name(key));
-    let answer = list(ledger, node, &drivers, &name)?;
-    if output.json {
-        output.object(&Versioned::of_node(answer));
-        return Ok(());
-    }
+/// Prints who holds which devices, who waits, what is cordoned.
+pub(crate) fn show_ps(answer: &Ps, name: &dyn Fn(&DeviceKey) -> String, output: Output) {
     let at = now();
     print_leases(&answer.leases, at, output);
     if !answer.queue.is_empty() {
@@ -81,26 +54,29 @@ pub(crate) fn ps(
             fault.detail
         ));
     }
-    Ok(())
 }
 
-/// The answer of `mapa ps`. Listing recovers first, so that it says what holds now, and not what a crash left.
-fn list(
+/// Who holds which devices, who waits, what is cordoned. The machine is for names alone: without it, keys stand for
+/// themselves. Listing recovers first, so that it says what holds now, and not what a crash left.
+///
+/// # Errors
+/// The ledger cannot be used.
+pub(crate) fn ps(
     ledger: &mut Ledger,
     node: Option<&Node>,
     drivers: &DriverSnapshot,
-    name: &dyn Fn(&DeviceKey) -> String,
+    owner: &str,
 ) -> Result<Ps, Error> {
+    let name = &|key: &DeviceKey| node.map_or_else(|| key.to_string(), |node| node.name(key));
     let processes = Processes::new()?;
-    let owner = user();
     let mut is_clean = true;
     let answer = ledger.change(Durability::Boot, |books| {
         let (recovered, lost) = match node {
             Some(node) => {
-                let seen = snapshot(books, node, &processes, &owner, drivers)?;
+                let seen = snapshot(books, node, &processes, owner, drivers)?;
                 (seen.recovered, seen.state.lost)
             }
-            None => (recover(books, &processes, &owner)?, Vec::new()),
+            None => (recover(books, &processes, owner)?, Vec::new()),
         };
         is_clean = recovered.is_clean();
         let leases = recovered.leases;
@@ -218,18 +194,18 @@ fn print_queue(queue: &[TicketRow], at: UnixNanos, output: Output) {
 ///
 /// # Errors
 /// The ledger cannot be used.
-pub(crate) fn tenants(ledger: &mut Ledger, output: Output) -> Result<(), Error> {
+pub(crate) fn tenants(ledger: &mut Ledger, owner: &str) -> Result<Tenants, Error> {
     let processes = Processes::new()?;
-    let owner = user();
     let tenants = ledger.change(Durability::Boot, |books| {
-        recover(books, &processes, &owner)?;
+        recover(books, &processes, owner)?;
         books.tenants()
     })?;
-    if output.json {
-        output.object(&Versioned::of_node(Tenants { tenants }));
-        return Ok(());
-    }
-    let rows = tenants.iter().map(|tenant| {
+    Ok(Tenants { tenants })
+}
+
+/// Prints all tenants.
+pub(crate) fn show_tenants(answer: &Tenants, output: Output) {
+    let rows = answer.tenants.iter().map(|tenant| {
         vec![
             tenant.name.clone(),
             tenant.uid.to_string(),
@@ -241,7 +217,6 @@ pub(crate) fn tenants(ledger: &mut Ledger, output: Output) -> Result<(), Error> 
     });
     let header = ["tenant", "uid", "since", "leases", "devices", "waiting"];
     print(output, &header, &[1, 3, 4, 5], rows);
-    Ok(())
 }
 
 /// Notes in the ledger what becomes of devices, until a signal ends this program.
@@ -366,13 +341,12 @@ pub(crate) fn free(
     ledger: &mut Ledger,
     node: &Node,
     live: &Live,
-    output: Output,
-) -> Result<(), Error> {
+    owner: &str,
+) -> Result<Free, Error> {
     let processes = Processes::new()?;
     let drivers = driver_snapshot(node, live)?;
-    let owner = user();
     let (seen, health) = ledger.change(Durability::Boot, |books| {
-        let seen = snapshot(books, node, &processes, &owner, &drivers)?;
+        let seen = snapshot(books, node, &processes, owner, &drivers)?;
         Ok((seen, books.faults(processes.boot())?))
     })?;
     if !seen.recovered.is_clean() {
@@ -424,15 +398,16 @@ pub(crate) fn free(
         withheld: Some(format!("unhealthy: {}", fault.detail)),
         degraded: None,
     }));
-    if output.json {
-        output.object(&Versioned::of_node(Free {
-            free: rows.iter().filter(|row| row.free).count(),
-            total: rows.len(),
-            devices: rows,
-        }));
-        return Ok(());
-    }
-    let lines = rows.iter().map(|row| {
+    Ok(Free {
+        free: rows.iter().filter(|row| row.free).count(),
+        total: rows.len(),
+        devices: rows,
+    })
+}
+
+/// Prints which devices are free.
+pub(crate) fn show_free(answer: &Free, output: Output) {
+    let lines = answer.devices.iter().map(|row| {
         let lease = row.lease.map(|lease| format!("lease {lease}"));
         let degraded = row
             .degraded
@@ -447,12 +422,11 @@ pub(crate) fn free(
         vec![row.device.clone(), state.to_owned(), why]
     });
     print(output, &["device", "", "held by"], &[], lines);
-    Ok(())
 }
 
 /// The whole devices that these words name, as the ledger knows them. No words stand for the machine.
-fn wholes(words: &[String], all: bool, node: &Node) -> Result<Vec<String>, Error> {
-    if all {
+fn wholes(words: &[String], node: &Node) -> Result<Vec<String>, Error> {
+    if words.is_empty() {
         return Ok(vec![String::new()]);
     }
     let mut found = Vec::new();
@@ -475,23 +449,19 @@ fn wholes(words: &[String], all: bool, node: &Node) -> Result<Vec<String>, Error
 /// # Errors
 /// A device is unknown; the ledger cannot be written.
 pub(crate) fn cordon(
-    args: &CordonArgs,
     ledger: &mut Ledger,
-    node: &Node,
-    output: Output,
-) -> Result<(), Error> {
-    let wholes = wholes(&args.devices, args.all, node)?;
-    let owner = user();
-    let duration = args
-        .duration
-        .map(|duration| i64::try_from(duration.0).unwrap_or(i64::MAX));
+    (devices, node): (&[String], &Node),
+    (owner, reason): (&str, &str),
+    seconds: Option<u64>,
+) -> Result<Cordoned, Error> {
+    let cordoned = wholes(devices, node)?;
+    let duration = seconds.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
     let until = duration.map(|length| now().saturating_add(length.saturating_mul(1_000_000_000)));
     ledger.change(Durability::Disk, |books| {
-        wholes
-            .iter()
-            .try_for_each(|whole| books.cordon(&owner, whole, &args.reason, until))
+        let mut wholes = cordoned.iter();
+        wholes.try_for_each(|whole| books.cordon(owner, whole, reason, until))
     })?;
-    done(output, "cordoned", wholes, |cordoned| Cordoned { cordoned })
+    Ok(Cordoned { cordoned })
 }
 
 /// Lifts cordons.
@@ -499,19 +469,17 @@ pub(crate) fn cordon(
 /// # Errors
 /// A device is unknown or not cordoned; the ledger cannot be written.
 pub(crate) fn uncordon(
-    args: &UncordonArgs,
     ledger: &mut Ledger,
-    node: &Node,
-    output: Output,
-) -> Result<(), Error> {
-    let wholes = wholes(&args.devices, args.all, node)?;
-    let owner = user();
+    (devices, node): (&[String], &Node),
+    (owner, reason): (&str, &str),
+) -> Result<Uncordoned, Error> {
+    let uncordoned = wholes(devices, node)?;
     ledger.change(Durability::Disk, |books| {
-        for whole in &wholes {
+        for whole in &uncordoned {
             // Whoever gives it to new tenants again says that it is sound.
-            let was_ill = books.clear_fault(&owner, whole, None, &args.reason)?;
+            let was_ill = books.clear_fault(owner, whole, None, reason)?;
             // Both are tried: a device may be cordoned, unhealthy, or both.
-            if !books.uncordon(&owner, whole, &args.reason)? && !was_ill {
+            if !books.uncordon(owner, whole, reason)? && !was_ill {
                 let what = if whole.is_empty() {
                     "the machine as a whole"
                 } else {
@@ -526,58 +494,49 @@ pub(crate) fn uncordon(
     })?;
     // The queue's head may be waiting for just these devices.
     wake_head(ledger)?;
-    done(output, "uncordoned", wholes, |uncordoned| Uncordoned {
-        uncordoned,
-    })
+    Ok(Uncordoned { uncordoned })
 }
 
-/// Says what was done to devices; `answer` is that in JSON.
-fn done<A: Serialize>(
-    output: Output,
-    what: &str,
-    wholes: Vec<String>,
-    answer: fn(Vec<String>) -> A,
-) -> Result<(), Error> {
-    if output.json {
-        output.object(&Versioned::of_node(answer(wholes)));
-    } else {
-        let names: Vec<&str> = wholes
-            .iter()
-            .map(|whole| {
-                if whole.is_empty() {
-                    "the machine"
-                } else {
-                    whole
-                }
-            })
-            .collect();
-        output.line(format!("{what}: {}", names.join(", ")));
-    }
-    Ok(())
+/// Says what was done to devices.
+pub(crate) fn show_done(what: &str, wholes: &[String], output: Output) {
+    let named = |whole: &String| {
+        if whole.is_empty() {
+            "the machine".to_owned()
+        } else {
+            whole.clone()
+        }
+    };
+    let names: Vec<String> = wholes.iter().map(named).collect();
+    output.line(format!("{what}: {}", names.join(", ")));
 }
 
-/// Prints the audit, latest last.
+/// The audit, latest last: so many decisions at most, of one lease if one is named.
 ///
 /// # Errors
-/// The ledger cannot be read.
-pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result<(), Error> {
-    let verified = if args.verify {
+/// The ledger cannot be read; a row of the audit was changed, if that is asked.
+pub(crate) fn log(
+    ledger: &mut Ledger,
+    (last, lease): (usize, Option<i64>),
+    verify: bool,
+) -> Result<Audit, Error> {
+    let verified = if verify {
         let (rows, hash) = ledger.verify_audit()?;
         Some(VerifiedAudit { rows, hash })
     } else {
         None
     };
-    let mut decisions = ledger.read(|books| books.decisions(args.last, args.lease))?;
+    let mut decisions = ledger.read(|books| books.decisions(last, lease))?;
     // The query is latest first so that its limit keeps the latest rows.
     decisions.reverse();
-    if output.json {
-        output.object(&Versioned::of_node(Audit {
-            decisions,
-            verified,
-        }));
-        return Ok(());
-    }
-    for decision in &decisions {
+    Ok(Audit {
+        decisions,
+        verified,
+    })
+}
+
+/// Prints the audit.
+pub(crate) fn show_log(answer: &Audit, output: Output) {
+    for decision in &answer.decisions {
         let named = [("ticket", decision.ticket), ("lease", decision.lease)];
         let named = named.map(|(what, id)| id.map_or(String::new(), |id| format!(" {what} {id}")));
         let lease = named.concat();
@@ -597,63 +556,63 @@ pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result
             decision.reason
         ));
     }
-    if let Some(VerifiedAudit { rows, hash }) = verified {
+    if let Some(VerifiedAudit { rows, hash }) = &answer.verified {
         output.line(format!(
             "{}, none changed; hash {hash}",
-            counted(rows as usize, "row")
+            counted(*rows as usize, "row")
         ));
     }
-    Ok(())
 }
 
-/// Recovers, checks the ledger, and says what was found.
+/// Checks the ledger, recovers, and says what was found.
 ///
 /// # Errors
 /// The ledger cannot be used, or is damaged.
-pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error> {
+pub(crate) fn recovered(ledger: &mut Ledger, owner: &str) -> Result<Recovered, Error> {
     // A damaged ledger is not written to.
     ledger.verify()?;
     let processes = Processes::new()?;
-    let owner = user();
-    let found = ledger.change(Durability::Disk, |books| recover(books, &processes, &owner))?;
+    let found = ledger.change(Durability::Disk, |books| recover(books, &processes, owner))?;
     wake_head(ledger)?;
-    if output.json {
-        let released = found.released.iter().map(|(lease, why)| ReleasedLease {
-            lease: lease.id,
-            reason: why.to_string(),
-        });
-        let adopted = found.adopted.iter().map(|(lease, by)| AdoptedLease {
-            lease: lease.id,
-            pid: by.id.pid,
-        });
-        output.object(&Versioned::of_node(Recovered {
-            released: released.collect(),
-            adopted: adopted.collect(),
-            cancelled: found.cancelled.iter().map(|(ticket, _)| *ticket).collect(),
-            leases: found.leases.iter().map(|lease| lease.id).collect(),
-        }));
-        return Ok(());
-    }
-    for (lease, why) in &found.released {
+    let released = found.released.iter().map(|(lease, why)| ReleasedLease {
+        lease: lease.id,
+        tenant: lease.asker.tenant.clone(),
+        reason: why.clone(),
+    });
+    let adopted = found.adopted.iter().map(|(lease, by)| AdoptedLease {
+        lease: lease.id,
+        tenant: lease.asker.tenant.clone(),
+        pid: by.id.pid,
+    });
+    Ok(Recovered {
+        released: released.collect(),
+        adopted: adopted.collect(),
+        cancelled: found.cancelled.iter().map(|(ticket, _)| *ticket).collect(),
+        leases: found.leases.iter().map(|lease| lease.id).collect(),
+    })
+}
+
+/// Prints what recovery has found.
+pub(crate) fn show_recovered(answer: &Recovered, output: Output) {
+    for row in &answer.released {
         output.line(format!(
-            "released lease {} of {}: {why}",
-            lease.id, lease.asker.tenant
+            "released lease {} of {}: {}",
+            row.lease, row.tenant, row.reason
         ));
     }
-    for (lease, by) in &found.adopted {
+    for row in &answer.adopted {
         output.line(format!(
             "adopted lease {} of {}: process {} goes on",
-            lease.id, lease.asker.tenant, by.id.pid
+            row.lease, row.tenant, row.pid
         ));
     }
-    for (ticket, tenant) in &found.cancelled {
-        output.line(format!("ticket {ticket} of {tenant} is gone"));
+    for ticket in &answer.cancelled {
+        output.line(format!("ticket {ticket} is gone: its process has ended"));
     }
     output.line(format!(
         "{}, the ledger is sound",
-        holders(found.leases.len())
+        holders(answer.leases.len())
     ));
-    Ok(())
 }
 
 /// How many leases hold, in words.

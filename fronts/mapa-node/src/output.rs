@@ -31,6 +31,15 @@ impl Output {
         self.line(text(answer));
     }
 
+    /// An answer of `mapa`: as JSON, or shown by this.
+    pub(crate) fn answer<A: Serialize>(self, answer: A, show: impl FnOnce(&A)) {
+        if self.json {
+            self.object(&Versioned::of_node(answer));
+        } else {
+            show(&answer);
+        }
+    }
+
     /// A JSON object on standard error: standard output is the job's.
     pub(crate) fn object_aside(self, answer: &impl Serialize) {
         drop(writeln!(io::stderr().lock(), "{}", text(answer)));

@@ -103,7 +103,11 @@ fn cancel(
     Ok(())
 }
 
-fn recover_leases(
+/// As [`recover`], of leases alone.
+///
+/// # Errors
+/// The ledger cannot be read or written.
+pub(crate) fn recover_leases(
     books: &LedgerTx<'_>,
     processes: &Processes,
     owner: &str,

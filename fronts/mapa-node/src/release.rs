@@ -3,45 +3,45 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mapa_front::answer::Versioned;
 use mapa_front::answer::mapa::Released;
 use mapa_live::Processes;
 use mapa_live::cgroup::{self, Cgroups};
 use rustix::process::Signal;
 
 use crate::acquire::wake_head;
-use crate::cli::ReleaseArgs;
 use crate::error::Error;
 use crate::job_process::GRACE;
 use crate::lease_processes::{Lives, to_signal};
 use crate::ledger::{Durability, Lease, Ledger};
 use crate::mark::{self, MARK};
-use crate::memory::user;
 use crate::output::Output;
 use crate::recover::recover;
 
 /// Ends a lease: its processes get SIGTERM, and are killed if they do not end.
 ///
 /// # Errors
-/// There is no such lease; its processes cannot be signalled, or do not end, and it is not forced.
-pub(crate) fn end(ledger: &mut Ledger, args: &ReleaseArgs, output: Output) -> Result<(), Error> {
-    let id = args.lease;
+/// There is no such lease; its processes cannot be signalled, or do not end, and it is not forced; `uid` may not force it.
+pub(crate) fn end(
+    ledger: &mut Ledger,
+    (id, is_forced): (i64, bool),
+    (owner, uid): (&str, u32),
+) -> Result<Released, Error> {
     let processes = Processes::new()?;
-    let owner = user();
     // Recover first: a lease whose processes have ended needs no signal, and this way it is not found below.
     let leases = ledger.change(Durability::Boot, |books| {
-        Ok(recover(books, &processes, &owner)?.leases)
+        Ok(recover(books, &processes, owner)?.leases)
     })?;
     let lease = leases.iter().find(|lease| lease.id == id);
     let lease = lease.ok_or_else(|| no_lease(id, &leases))?;
-    if args.force {
-        may_force(lease)?;
+    if is_forced {
+        may_force(lease, uid)?;
     }
     let ended = end_processes(ledger, lease, &processes);
     // If the holder was killed, or is not ours, recovery frees the devices now rather than at the next request.
     ledger.change(Durability::Boot, |books| {
-        recover(books, &processes, &owner).map(drop)
+        recover(books, &processes, owner).map(drop)
     })?;
+    let mut forced = None;
     if still(ledger, id)? {
         let why = match ended {
             Err(error) => error.to_string(),
@@ -49,30 +49,35 @@ pub(crate) fn end(ledger: &mut Ledger, args: &ReleaseArgs, output: Output) -> Re
                 "lease {id}: it still holds: its processes cannot be seen from here; expected its owner, or root, where it was started"
             ),
         };
-        if !args.force {
+        if !is_forced {
             return Err(Error::Failed(format!("{why}; or --force")));
         }
-        force(ledger, lease, &owner, &why)?;
+        force(ledger, lease, owner, &why)?;
+        forced = Some(why);
+    }
+    wake_head(ledger)?;
+    Ok(Released {
+        released: id,
+        forced,
+    })
+}
+
+/// Says that a lease has ended.
+pub(crate) fn show(answer: &Released, output: Output) {
+    if let Some(why) = &answer.forced {
         output.aside(format!(
             "{why}; its devices are given to others nevertheless"
         ));
     }
-    wake_head(ledger)?;
-    if output.json {
-        output.object(&Versioned::of_node(Released { released: id }));
-    } else {
-        output.line(format!("lease {id} has ended"));
-    }
-    Ok(())
+    output.line(format!("lease {} has ended", answer.released));
 }
 
-/// Whether this user may end a lease whatever becomes of its processes.
+/// Whether a user may end a lease whatever becomes of its processes.
 ///
 /// # Errors
 /// It is another user's, and this one is not root.
-fn may_force(lease: &Lease) -> Result<(), Error> {
-    let uid = rustix::process::geteuid();
-    if uid.is_root() || uid.as_raw() == lease.asker.uid {
+fn may_force(lease: &Lease, uid: u32) -> Result<(), Error> {
+    if uid == 0 || uid == lease.asker.uid {
         return Ok(());
     }
     Err(Error::malformed(format_args!(

@@ -12,25 +12,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mapa_core::DeviceId;
+use mapa_core::{DeviceId, Policy, Request};
 use mapa_front::answer::mapa::RunAnswer;
+use mapa_front::answer::node::{NodeAnswer, NodeQuery, RunQuery};
 use mapa_front::answer::{Versioned, ids, names};
 use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec, answer, job};
 use mapa_live::cgroup::{self, Cgroups};
 use mapa_live::{DriverSnapshot, Live, Processes};
 use serde::Serialize;
 
-use crate::acquire::{
-    AcquireContext, AcquireOutcome, AcquireRequest, FIRST_COME, Granted, snapshot,
-};
+use crate::acquire::{AcquireOutcome, AcquireRequest, FIRST_COME, Granted, snapshot};
 use crate::cli::RunArgs;
+use crate::client::Client;
+use crate::desk::{Books, Desk, keys};
 use crate::error::Error;
 use crate::foreign::{Stray, driver_snapshot, foreign, record_strays};
 use crate::health::{self, HealthTargets};
 use crate::job_environment::{JobEnvironment, bind_to, surroundings};
 use crate::job_process::{Job, RunEvents, StartResult};
 use crate::keeper::Keeper;
-use crate::ledger::{Durability, Lease, Ledger, Requester};
+use crate::ledger::{DeviceKey, Durability, Lease, Ledger, Requester};
 use crate::local_files::LocalFiles;
 use crate::mark::{self, VARIABLE};
 use crate::memory::user;
@@ -55,7 +56,7 @@ const QUIET: Duration = Duration::from_millis(200);
 fn told(
     node: &Node,
     placement: &[DeviceId],
-    decision: Option<&mapa_core::Decision>,
+    decision: Option<answer::Decision>,
     around: &JobEnvironment,
 ) -> RunAnswer {
     let graph = node.graph();
@@ -66,8 +67,7 @@ fn told(
             .into_iter()
             .map(str::to_owned)
             .collect(),
-        decision: decision
-            .map(|decision| answer::Decision::new(decision, graph, Some(node.vendor()))),
+        decision,
         environment: around.set.iter().cloned().collect(),
         removed: around.unset.clone(),
         numa: around.numa.clone(),
@@ -85,7 +85,7 @@ fn told(
 /// The request is malformed or refused, or the ledger or the system failed.
 pub(crate) fn run(
     args: &RunArgs,
-    ledger: &mut Ledger,
+    (books, path): (Books, PathBuf),
     node: Node,
     (machine, live): (&MachineSpec, &Live),
     output: Output,
@@ -125,26 +125,42 @@ pub(crate) fn run(
         policy: to_json(&lasting_policy),
         spec: to_json(&lasting(spec, &work)),
     };
+    let query = RunQuery {
+        tenant: args.tenant.clone(),
+        command: asker.command.clone(),
+        machine: node.loaded().machine.name.clone(),
+        policy: asker.policy.clone(),
+        spec: asker.spec.clone(),
+        scheduler: scheduler.to_owned(),
+        seconds: args.time.map(|length| length.0),
+        wait: args.wait,
+        dry_run: args.dry_run,
+        check_drivers: !args.no_driver_check,
+    };
     if args.dry_run {
-        let drivers = drivers()?;
-        let seen = ledger.change(Durability::Boot, |books| {
-            snapshot(books, &node, &processes, &asker.audited(), &drivers)
-        })?;
-        // A dry run ignores the queue: it shows what would be chosen if it were this job's turn.
-        let decision = policy.decide(&request, &seen.state.allocator.view())?;
-        show_decision(args, &node, &decision, output);
+        let (placement, decision) = match books {
+            Books::File(mut ledger) => {
+                let of = (&request, &*policy);
+                choose(&mut ledger, of, (&node, &processes), &drivers, &asker)?
+            }
+            Books::Daemon(client) => chosen_by_daemon(client, query, &node, output)?,
+        };
+        let around = surroundings(&node, &placement, None, args.parts());
+        show(&told(&node, &placement, Some(decision), &around), output);
         return Ok(0);
     }
 
     // Signals are caught before there is anything to lose.
     let happenings = RunEvents::new(&processes)?;
     let reload = || Node::load(machine, live, &mut |_| {});
-    let mut desk = AcquireContext {
-        ledger,
+    let mut desk = Desk {
+        books,
+        path,
         node: node.clone(),
         reload: &reload,
         processes: &processes,
         drivers: &drivers,
+        output,
     };
     let want = AcquireRequest {
         asker: &asker,
@@ -154,20 +170,22 @@ pub(crate) fn run(
         wait: args.wait,
         seconds: args.time.map(|length| length.0),
     };
-    let asked = desk.acquire(&want, &happenings, &mut |waiting| {
+    let asked = desk.acquire(&want, &query, &happenings, &mut |waiting| {
         output.aside(format!(
             "waiting at position {} of {}: {}",
             waiting.position, waiting.queue_length, waiting.reason
         ));
     })?;
-    let granted = match asked {
-        AcquireOutcome::Granted(granted) => granted,
-        AcquireOutcome::Signal(number) => return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX)),
+    let (granted, mark) = match asked {
+        (AcquireOutcome::Granted(granted), mark) => (granted, mark.unwrap_or_default()),
+        (AcquireOutcome::Signal(number), _) => {
+            return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX));
+        }
     };
     run_granted(
         args,
         &mut desk,
-        &granted,
+        (&granted, &mark),
         (machine, live),
         &happenings,
         output,
@@ -180,8 +198,8 @@ pub(crate) fn run(
 /// The machine or the system failed, or the ledger cannot be written.
 fn run_granted(
     args: &RunArgs,
-    desk: &mut AcquireContext<'_>,
-    granted: &Granted,
+    desk: &mut Desk<'_>,
+    (granted, mark): (&Granted, &str),
     (machine, live): (&MachineSpec, &Live),
     happenings: &RunEvents,
     output: Output,
@@ -189,24 +207,34 @@ fn run_granted(
     // The time begins before the command does: `expires` in the ledger counts from the grant.
     let until = granted.lease.deadline;
     // The keeper ends the command in time if this program is killed. It costs a process, so only commands with a time have one.
+    // A daemon keeps the time itself.
     let _keeper = until.and_then(|_| {
-        let keeper = Keeper::start(desk.ledger, granted.lease.id);
+        let Books::File(ledger) = &desk.books else {
+            return None;
+        };
+        let keeper = Keeper::start(ledger, granted.lease.id);
         let told = |error: &io::Error| {
             output.aside(format!("no keeper: if mapa is killed, the time of the command is not kept until the next mapa runs: {error}"));
         };
         keeper.inspect_err(told).ok()
     });
-    let started = start_or_free(args, desk, granted, (machine, live), happenings, output)?;
+    let of = (granted, mark);
+    let started = start_or_free(args, desk, of, (machine, live), happenings, output)?;
     let (job, group) = match started {
         Ok(started) => started,
         Err(status) => return Ok(status),
     };
     let (node, processes) = (desk.node.clone(), desk.processes);
     let lease = &granted.lease;
-    if node.is_live() && !args.no_driver_check {
-        monitor_beside((machine, live), desk.ledger, lease, output);
+    match &desk.books {
+        Books::File(ledger) if node.is_live() && !args.no_driver_check => {
+            monitor_beside((machine, live), ledger, lease, output);
+        }
+        // A daemon watches devices, and tells the owners of leases.
+        _ => desk.listen(happenings),
     }
-    let (ended, late) = job.wait(happenings, processes, until);
+    let hear = &mut || desk.hear(happenings);
+    let (ended, late) = job.wait(happenings, processes, until, hear);
     let why = if late {
         format!("its time was up, and it {ended}")
     } else {
@@ -241,11 +269,49 @@ fn words(command: &[OsString]) -> String {
     words.join(" ")
 }
 
-/// Shows the devices of a decision, and what a command would find on them.
-fn show_decision(args: &RunArgs, node: &Node, decision: &mapa_core::Decision, output: Output) {
-    let placement: Vec<DeviceId> = decision.placement().iter().copied().collect();
-    let around = surroundings(node, &placement, None, args.parts());
-    show(&told(node, &placement, Some(decision), &around), output);
+/// The devices that a job would get now. A dry run ignores the queue: it shows what would be chosen if it were this job's turn.
+///
+/// # Errors
+/// The refusal; the ledger or the drivers cannot be used.
+pub(crate) fn choose(
+    ledger: &mut Ledger,
+    (request, policy): (&Request, &dyn Policy),
+    (node, processes): (&Node, &Processes),
+    drivers: &dyn Fn() -> Result<DriverSnapshot, Error>,
+    asker: &Requester,
+) -> Result<(Vec<DeviceId>, answer::Decision), Error> {
+    let drivers = drivers()?;
+    let seen = ledger.change(Durability::Boot, |books| {
+        snapshot(books, node, processes, &asker.audited(), &drivers)
+    })?;
+    let decision = policy.decide(request, &seen.state.allocator.view())?;
+    let placement = decision.placement().iter().copied().collect();
+    let decision = answer::Decision::new(&decision, node.graph(), Some(node.vendor()));
+    Ok((placement, decision))
+}
+
+/// The devices that a job would get now, as the daemon says.
+fn chosen_by_daemon(
+    mut client: Client,
+    query: RunQuery,
+    node: &Node,
+    output: Output,
+) -> Result<(Vec<DeviceId>, answer::Decision), Error> {
+    let query = NodeQuery::Run {
+        request: Box::new(query),
+    };
+    let asked = client.ask(&query, &mut |text| output.aside(text));
+    match asked.map_err(|error| error.told_at(client.socket()))? {
+        NodeAnswer::Chosen { devices, decision } => {
+            let known = |key: &DeviceKey| {
+                let known = node.device(key);
+                known.ok_or_else(|| Error::at(key, "this machine does not have it"))
+            };
+            let placement: Result<_, _> = keys(devices).iter().map(known).collect();
+            Ok((placement?, *decision))
+        }
+        _ => Err(client.unexpected()),
+    }
 }
 
 /// Starts the command. If it does not run, frees the lease: from the grant on, each way out does. Returns the
@@ -255,13 +321,14 @@ fn show_decision(args: &RunArgs, node: &Node, decision: &mapa_core::Decision, ou
 /// The machine or the system failed, or the ledger cannot be written.
 fn start_or_free(
     args: &RunArgs,
-    desk: &mut AcquireContext<'_>,
-    granted: &Granted,
+    desk: &mut Desk<'_>,
+    (granted, mark): (&Granted, &str),
     machine: (&MachineSpec, &Live),
     happenings: &RunEvents,
     output: Output,
 ) -> Result<Result<(Job, Group), u8>, Error> {
-    let started = start(args, desk, granted, machine, happenings, output);
+    let of = (granted, mark);
+    let started = start(args, desk, of, machine, happenings, output);
     let lease = &granted.lease;
     let mut free = |why: String| desk.free(lease, &why, None);
     match started {
@@ -399,9 +466,9 @@ impl Group {
     /// Puts the command and all that it has started into a group once it has run for a while, and notes the
     /// group in the ledger. Nothing happens where the kernel does not let this user. Until it is noted, recovery
     /// looks for a group of the lease's name.
-    fn beside(ledger: &Ledger, lease: i64, processes: &Processes) -> Self {
+    fn beside(place: &Path, (lease, mark): (i64, &str), processes: &Processes) -> Self {
         let made = Arc::new(Mutex::new(Made::Not));
-        let (place, mark) = (ledger.path().to_owned(), ledger.mark(lease));
+        let (place, mark) = (place.to_owned(), mark.to_owned());
         let (processes, slot) = (processes.clone(), made.clone());
         thread::spawn(move || {
             thread::sleep(QUIET);
@@ -417,9 +484,9 @@ impl Group {
             let Some(group) = Cgroups::default().hold(&mark::name_of(&mark), all) else {
                 return;
             };
-            if let (Some(folder), Ok(mut books)) = (group.to_str(), Ledger::open(&place)) {
+            if let (Some(folder), Ok(mut books)) = (group.to_str(), Books::open(&place)) {
                 // A group that is not noted is looked for.
-                let _ = books.change(Durability::Boot, |books| books.set_cgroup(lease, folder));
+                let _ = books.set_group(lease, folder);
             }
             *slot = Made::At(group);
         });
@@ -446,8 +513,8 @@ impl Group {
 /// Starts the command in its surroundings.
 fn start(
     args: &RunArgs,
-    desk: &mut AcquireContext<'_>,
-    granted: &Granted,
+    desk: &mut Desk<'_>,
+    (granted, mark): (&Granted, &str),
     machine: (&MachineSpec, &Live),
     happenings: &RunEvents,
     output: Output,
@@ -458,16 +525,15 @@ fn start(
     let placement = again
         .as_ref()
         .map_or(granted.placement.as_slice(), |row| &row.1);
-    let mark = desk.ledger.mark(granted.lease.id);
-    let mut around = surroundings(node, placement, Some(&mark), args.parts());
+    let mut around = surroundings(node, placement, Some(mark), args.parts());
     // A `mapa` of the command uses the same ledger; and a ledger that is made anew in this place is noticed.
-    let path = desk.ledger.path().display().to_string();
+    let path = desk.path.display().to_string();
     around.set.push((VARIABLE.to_owned(), path));
     if output.json {
         output.object_aside(&Versioned::of_node(RunAnswer {
             lease: Some(granted.lease.id),
             expires_ns: granted.lease.expires,
-            ..told(node, placement, granted.decision.as_ref(), &around)
+            ..told(node, placement, granted.decision.clone(), &around)
         }));
     }
     // The thread that spawns the command inherits these cores, and the command inherits them from it. A job
@@ -475,9 +541,6 @@ fn start(
     if let Err(error) = bind_to(&around.cpus) {
         output.aside(format!("the command is not bound to cores: {error}"));
     }
-    let AcquireContext {
-        ledger, processes, ..
-    } = desk;
     let Some((program, arguments)) = args.command.split_first() else {
         return Err(Error::malformed(
             "no command: expected -- COMMAND ARGUMENTS..",
@@ -488,7 +551,7 @@ fn start(
         .args(arguments)
         .envs(around.set.iter().map(|(name, value)| (name, value)))
         // As it is, also where it is no UTF-8.
-        .env(VARIABLE, ledger.path());
+        .env(VARIABLE, &desk.path);
     for name in &around.unset {
         command.env_remove(name);
     }
@@ -496,19 +559,18 @@ fn start(
     let made = if args.no_cgroup {
         None
     } else {
-        Cgroups::default().make(&mark::name_of(&mark))
+        Cgroups::default().make(&mark::name_of(mark))
     };
     let folder = made.as_ref().map(|(_, folder)| folder.as_fd());
     let mut is_grouped = false;
     let place = (around.memory.as_slice(), folder);
+    let processes = desk.processes;
     let started = Job::start(command, place, (processes, happenings), |child, grouped| {
         is_grouped = grouped;
         let path = made.as_ref().filter(|_| grouped);
         // The ledger keeps text alone; a group whose path is no text is found by its name.
         let path = path.and_then(|(path, _)| path.to_str());
-        ledger.change(Durability::Boot, |books| {
-            books.set_command_process(lease, child, path)
-        })
+        desk.note_command(lease, child, path)
     });
     let group = made.map_or(Group::No, |(path, _)| Group::At(path));
     let group = match &started {
@@ -516,7 +578,7 @@ fn start(
         // The kernel bears none in a group: the command moves once it has run for a while.
         Ok(StartResult::Runs(..)) => {
             group.remove();
-            Group::beside(ledger, lease, processes)
+            Group::beside(&desk.path, (lease, mark), processes)
         }
         _ => {
             group.remove();

@@ -1,5 +1,7 @@
 //! `mapa-node --scheduler NAME`: one scheduler, and the control of latencies, for as long as the machine is up.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -31,12 +33,13 @@ use crate::health::{self, HealthTargets};
 use crate::leader::{Leader, TICKET, acquire_leadership, refuse_second_leader};
 use crate::ledger::{Durability, Ledger, UnixNanos, now};
 use crate::local_files::LocalFiles;
+use crate::mailbox::Mailbox;
 use crate::mark;
 use crate::memory::user;
 use crate::node::Node;
 use crate::output::Output;
 use crate::path_visibility::PathVisibility;
-use crate::service::{self, LogFormat};
+use crate::service::{self, LogFormat, Served};
 use crate::wakeup::WakeupSocket;
 
 /// How long after an error the health of devices is watched again.
@@ -117,6 +120,8 @@ pub(crate) fn drive(
     }
     let mut books = Ledger::open(ledger)?;
     let processes = Processes::new()?;
+    books.read(|books| refuse_second_leader(books, &processes))?;
+    take(books.path())?;
     let leader = Leader {
         process: processes.own()?,
         owner: user(),
@@ -125,7 +130,6 @@ pub(crate) fn drive(
     // Signals are heard before there is anything to give back.
     let (outside, inbox) = inbox();
     listen(&outside, books.id());
-    books.read(|books| refuse_second_leader(books, &processes))?;
     // Changes that a crash has left are reverted before the machine is read. Only the process that has the journal
     // open applies changes.
     let (manager, left) = open_levers(&live, &config, ledger, &leader)?;
@@ -152,6 +156,58 @@ pub(crate) fn drive(
         drop(resigned.and_then(|()| wake_head(&mut books)));
     }
     ended
+}
+
+/// Makes a ledger this user's alone, and its folder one in which nobody else can put another in its place: who asks for
+/// devices is what the kernel says at the socket, and not what somebody writes.
+///
+/// # Errors
+/// The ledger is another user's, and this one may not take it.
+fn take(ledger: &Path) -> Result<(), Error> {
+    let own = rustix::process::geteuid().as_raw();
+    for end in ["", "-wal", "-shm"] {
+        let mut name = ledger.as_os_str().to_owned();
+        name.push(end);
+        let file = Path::new(&name);
+        let Ok(found) = file.symlink_metadata() else {
+            continue;
+        };
+        let failed = |error: std::io::Error| {
+            Error::at(
+                file.display(),
+                format_args!(
+                    "{error}: it is of user {}: expected one of user {own}, as whom this daemon runs: sudo chown {own} {}",
+                    found.uid(),
+                    file.display()
+                ),
+            )
+        };
+        if found.uid() != own {
+            lchown(file, Some(own), None).map_err(failed)?;
+        }
+        if found.mode() & 0o077 != 0 {
+            fs::set_permissions(file, Permissions::from_mode(0o600)).map_err(failed)?;
+            info!(file = %file.display(), "the ledger is the daemon's alone now: others ask at its socket");
+        }
+    }
+    let folder = ledger.parent().unwrap_or(Path::new("/"));
+    let found = fs::metadata(folder).map_err(|error| Error::at(folder.display(), error))?;
+    // In a folder such as /tmp nobody can remove another's files.
+    let is_sticky = found.mode() & 0o1000 != 0;
+    if found.mode() & 0o022 == 0 || is_sticky {
+        return Ok(());
+    }
+    let mode = Permissions::from_mode(found.mode() & 0o7777 & !0o022);
+    match fs::set_permissions(folder, mode) {
+        Ok(()) => {
+            info!(folder = %folder.display(), "others can no longer write the ledger's folder")
+        }
+        Err(error) => warn!(
+            folder = %folder.display(), %error,
+            "others can write the ledger's folder, and put another ledger there"
+        ),
+    }
+    Ok(())
 }
 
 /// The scheduler of a configuration.
@@ -242,7 +298,15 @@ impl DaemonRun<'_> {
         if node.is_live() && node.vendor() == Vendor::Nvidia {
             self.watch_health(&shared, &node, ledger.path());
         }
-        let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
+        let news = Arc::new(Mailbox::new().map_err(|error| Error::at("the mailbox", error))?);
+        let what = Served {
+            ledger: ledger.path().to_owned(),
+            machine: self.machine.clone(),
+            live: self.live.clone(),
+            check_drivers: self.config.queue.check_drivers,
+        };
+        let (config, to) = (&self.config.service, &self.outside);
+        let served = service::serve(config, (&what, &ledger), &shared, to, &news)?;
         let fleet = Fleet::new([node.loaded().graph().clone()]);
         #[allow(unused_mut, reason = "a feature asks it for programs")]
         let mut levers = self.levers(manager, &mut ledger)?;
@@ -269,6 +333,7 @@ impl DaemonRun<'_> {
             levers,
             inbox,
             reporter,
+            news: Some(news),
         });
         driver.recorder = recorder;
         driver.sampler = sampler;

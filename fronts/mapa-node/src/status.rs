@@ -40,7 +40,7 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Error> {
     match answer.result {
         NodeAnswer::Status { .. } if output.json => output.object(&answer),
         NodeAnswer::Status { status } => show(&status, output),
-        NodeAnswer::Error { error } => return Err(Error::at(args.socket.display(), error)),
+        NodeAnswer::Error { error, .. } => return Err(Error::at(args.socket.display(), error)),
         _ => {
             return Err(Error::at(
                 args.socket.display(),

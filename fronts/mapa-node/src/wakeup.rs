@@ -5,6 +5,7 @@
 //! waiting job polls the ledger anyway, so a wake-up that is lost or forged does no harm.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
@@ -33,6 +34,20 @@ impl WakeupSocket {
     /// What the system says.
     pub(crate) fn wait(&self) -> io::Result<()> {
         self.0.recv(&mut [0; 8]).map(drop)
+    }
+
+    /// The socket, for whoever waits for several things at once.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn forward(&self) -> io::Result<OwnedFd> {
+        self.0.set_nonblocking(true)?;
+        Ok(self.0.try_clone()?.into())
+    }
+
+    /// Reads the wake-ups that have come.
+    pub(crate) fn clear(&self) {
+        while self.0.recv(&mut [0; 8]).is_ok() {}
     }
 }
 

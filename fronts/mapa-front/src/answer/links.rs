@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_core::{Census, DeviceId, HardwareGraph, LinkClass, Pattern};
 use mapa_topologies::Labels;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The numbers of links that a job uses, by kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Links {
     /// Pairs of ranks joined by two links or more, or within one device.
@@ -33,7 +33,7 @@ impl Links {
 }
 
 /// The devices of a job on one of several servers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Server {
     /// The ids of the devices, in rank order.

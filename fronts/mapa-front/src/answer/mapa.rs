@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Decision;
 
@@ -37,7 +37,7 @@ pub struct RunAnswer {
 }
 
 /// The answer of `mapa ps`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ps {
     /// The leases that hold.
@@ -51,7 +51,7 @@ pub struct Ps {
 }
 
 /// A lease that holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeaseRow {
     /// Its number.
@@ -77,7 +77,7 @@ pub struct LeaseRow {
 }
 
 /// A waiting job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TicketRow {
     /// The place, from 1.
@@ -99,7 +99,7 @@ pub struct TicketRow {
 }
 
 /// A cordon.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cordon {
     /// The device; empty for the machine.
@@ -115,7 +115,7 @@ pub struct Cordon {
 }
 
 /// A fault of a device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceFault {
     /// The device.
@@ -130,7 +130,7 @@ pub struct DeviceFault {
 }
 
 /// The answer of `mapa tenants`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tenants {
     /// The tenants, by name.
@@ -138,7 +138,7 @@ pub struct Tenants {
 }
 
 /// A tenant that has asked for devices at some time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tenant {
     /// The name.
@@ -156,7 +156,7 @@ pub struct Tenant {
 }
 
 /// The answer of `mapa free`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Free {
     /// How many devices and instances are free.
@@ -168,7 +168,7 @@ pub struct Free {
 }
 
 /// A device or an instance, and whether it is free.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceAvailability {
     /// Its name.
@@ -184,15 +184,18 @@ pub struct DeviceAvailability {
 }
 
 /// The answer of `mapa release LEASE`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Released {
     /// The lease that has ended.
     pub released: i64,
+    /// Why it was ended by force; absent if its processes have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced: Option<String>,
 }
 
 /// The answer of `mapa cordon`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cordoned {
     /// The devices; an empty name is the machine.
@@ -200,7 +203,7 @@ pub struct Cordoned {
 }
 
 /// The answer of `mapa uncordon`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Uncordoned {
     /// The devices; an empty name is the machine.
@@ -208,7 +211,7 @@ pub struct Uncordoned {
 }
 
 /// The answer of `mapa log`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Audit {
     /// The decisions, latest last.
@@ -218,7 +221,7 @@ pub struct Audit {
 }
 
 /// An audit in which no row was changed, or removed from among the others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerifiedAudit {
     /// How many rows have a hash. Those of earlier releases have none.
@@ -229,7 +232,7 @@ pub struct VerifiedAudit {
 }
 
 /// A row of the audit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditRow {
     /// Its number.
@@ -259,7 +262,7 @@ pub struct AuditRow {
 }
 
 /// The answer of `mapa recover`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recovered {
     /// The released leases.
@@ -273,21 +276,25 @@ pub struct Recovered {
 }
 
 /// A lease that was released.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReleasedLease {
     /// Its number.
     pub lease: i64,
+    /// Whose it was.
+    pub tenant: String,
     /// Why.
     pub reason: String,
 }
 
 /// A lease whose requester has died, and whose processes go on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdoptedLease {
     /// Its number.
     pub lease: i64,
+    /// Whose it is.
+    pub tenant: String,
     /// A process of it that runs.
     pub pid: i32,
 }

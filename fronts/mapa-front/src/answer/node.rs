@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Decision;
+use super::mapa::{Audit, Cordoned, Free, Ps, Recovered, Released, Tenants, Uncordoned};
+
 /// The version of the form of these queries and answers, and of those of the program `mapa`.
 pub const NODE_VERSION: u32 = 2;
 
-/// A query.
+/// A query. The daemon answers each with one line, but `run` with `queued` first if the job waits, and again whenever that
+/// changes. Who asks is the process and the user at the other end of the socket, as the kernel knows them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "query", rename_all = "kebab-case", deny_unknown_fields)]
@@ -20,6 +24,119 @@ pub enum NodeQuery {
     Queue {},
     /// All counters, as `/metrics` has them.
     Metrics {},
+    /// Devices for the process that asks.
+    Run {
+        /// What it asks for.
+        request: Box<RunQuery>,
+    },
+    /// Devices again, for a process whose connection was lost while it waited.
+    Resume {
+        /// Its place in the queue.
+        ticket: i64,
+    },
+    /// The process that asks leaves the queue, and gives back what it was given just then.
+    Cancel {
+        /// Its place in the queue.
+        ticket: i64,
+        /// Why.
+        reason: String,
+    },
+    /// The command of a lease has a process, which has not begun yet.
+    Started {
+        /// The lease.
+        lease: i64,
+        /// The process, as the PID namespace of whoever asks numbers it.
+        pid: i32,
+        /// When it began, in ticks of the clock since the boot, as `/proc/PID/stat` has it.
+        start: i64,
+        /// The inode of its PID namespace.
+        namespace: i64,
+        /// The folder of the control group in which it was born.
+        cgroup: Option<String>,
+    },
+    /// All processes of a lease are in a control group by now.
+    Grouped {
+        /// The lease.
+        lease: i64,
+        /// The folder of the group.
+        cgroup: String,
+    },
+    /// The command of a lease has ended, and all that it had started.
+    Ended {
+        /// The lease.
+        lease: i64,
+        /// How it ended.
+        reason: String,
+        /// Its exit status; absent if it never began.
+        status: Option<u8>,
+    },
+    /// As `mapa ps`.
+    Ps {},
+    /// As `mapa free`.
+    Free {},
+    /// As `mapa tenants`.
+    Tenants {},
+    /// As `mapa log`.
+    Log {
+        /// How many decisions at most.
+        last: usize,
+        /// Of this lease only.
+        lease: Option<i64>,
+        /// Whether the hashes are checked.
+        verify: bool,
+    },
+    /// As `mapa release`: for the lease's user and for operators, the users who are root or run the daemon.
+    Release {
+        /// The lease.
+        lease: i64,
+        /// Whether it ends although its processes do not.
+        force: bool,
+    },
+    /// As `mapa cordon`: for operators.
+    Cordon {
+        /// The devices; none stands for the machine.
+        devices: Vec<String>,
+        /// Why.
+        reason: String,
+        /// For how long, seconds.
+        seconds: Option<u64>,
+    },
+    /// As `mapa uncordon`: for operators.
+    Uncordon {
+        /// The devices; none stands for the machine.
+        devices: Vec<String>,
+        /// Why.
+        reason: String,
+    },
+    /// As `mapa recover`: for operators.
+    Recover {},
+}
+
+/// A job that asks for devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RunQuery {
+    /// The tenant; the user, if absent.
+    pub tenant: Option<String>,
+    /// The command, for people.
+    pub command: String,
+    /// The machine whose devices it can use.
+    pub machine: String,
+    /// The policy, in JSON as `--json` writes it.
+    pub policy: String,
+    /// The request, in JSON.
+    pub spec: String,
+    /// The order of the queue that it expects.
+    pub scheduler: String,
+    /// How long it runs at most, seconds.
+    pub seconds: Option<u64>,
+    /// Whether it waits.
+    pub wait: bool,
+    /// Whether devices are chosen only to be shown.
+    pub dry_run: bool,
+    /// Whether the drivers are asked who uses the devices.
+    pub check_drivers: bool,
 }
 
 /// An answer.
@@ -47,11 +164,123 @@ pub enum NodeAnswer {
         /// In OpenMetrics' text form.
         text: String,
     },
-    /// The query was malformed.
-    Error {
-        /// What is wrong with it, and what was expected.
-        error: String,
+    /// The job has a place in the queue.
+    Queued {
+        /// Its number.
+        ticket: i64,
+        /// The place, from 1.
+        position: usize,
+        /// How many wait.
+        length: usize,
+        /// Why it waits.
+        reason: String,
     },
+    /// The job has devices.
+    Granted {
+        /// Which.
+        grant: Box<Grant>,
+    },
+    /// The job gets none.
+    Refused {
+        /// `busy`, `infeasible` or `limit_reached`.
+        kind: String,
+        /// Why.
+        reason: String,
+    },
+    /// The devices that `dry_run` has chosen.
+    Chosen {
+        /// Their names in the ledger, in rank order.
+        devices: Vec<GrantedDevice>,
+        /// The decision.
+        decision: Box<Decision>,
+    },
+    /// It is noted.
+    Noted {},
+    /// What the owner of a lease should know.
+    Notice {
+        /// For people.
+        text: String,
+    },
+    /// Who holds devices, and who waits.
+    Ps {
+        /// As `mapa ps`.
+        ps: Box<Ps>,
+    },
+    /// Which devices are free.
+    Free {
+        /// As `mapa free`.
+        free: Free,
+    },
+    /// All tenants.
+    Tenants {
+        /// As `mapa tenants`.
+        tenants: Tenants,
+    },
+    /// The audit.
+    Log {
+        /// As `mapa log`.
+        log: Audit,
+    },
+    /// A lease has ended.
+    Release {
+        /// As `mapa release`.
+        released: Released,
+    },
+    /// Devices are cordoned.
+    Cordon {
+        /// As `mapa cordon`.
+        cordoned: Cordoned,
+    },
+    /// Cordons are lifted.
+    Uncordon {
+        /// As `mapa uncordon`.
+        uncordoned: Uncordoned,
+    },
+    /// What recovery has found.
+    Recover {
+        /// As `mapa recover`.
+        recovered: Recovered,
+    },
+    /// There is no answer.
+    Error {
+        /// What is wrong, and what was expected.
+        error: String,
+        /// Whether the query makes no sense, or something on the machine has failed.
+        #[serde(default)]
+        failed: bool,
+    },
+}
+
+/// The devices that a job got.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Grant {
+    /// The lease.
+    pub lease: i64,
+    /// The name of the ledger: with the lease's number it makes the mark of its processes, `LEDGER:LEASE`.
+    pub ledger: String,
+    /// The devices, in rank order.
+    pub devices: Vec<GrantedDevice>,
+    /// Since when, nanoseconds since 1970.
+    pub since_ns: i64,
+    /// Until when at the latest, nanoseconds since 1970.
+    pub expires_ns: Option<i64>,
+    /// Until when at the latest, nanoseconds since the boot.
+    pub deadline_ns: Option<i64>,
+    /// The place in the queue that it came from.
+    pub ticket: Option<i64>,
+    /// The decision; absent if a scheduler made it for the whole queue.
+    pub decision: Option<Decision>,
+}
+
+/// A device as the ledger names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GrantedDevice {
+    /// The whole device: its UUID, else its PCI address, else its name.
+    pub whole: String,
+    /// Profile and start of an instance; empty for the whole device.
+    pub part: String,
 }
 
 /// A lease.

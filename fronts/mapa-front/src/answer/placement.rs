@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use mapa_core::{DeviceId, HardwareGraph, LinkClass, Placement};
 use mapa_topologies::Vendor;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Links, Server};
 use crate::scores::score_row;
 
 /// A placement with its scores.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scored {
     /// The ids of the devices, in rank order.
@@ -57,7 +57,7 @@ impl Scored {
 }
 
 /// What a policy decided.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// The placement.

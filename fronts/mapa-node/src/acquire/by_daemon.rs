@@ -9,7 +9,7 @@ use super::request::{
 };
 use crate::error::Error;
 use crate::leader::leader;
-use crate::ledger::LedgerTx;
+use crate::ledger::{Lease, LedgerTx, Ticket};
 use crate::node::Node;
 
 /// Whether a daemon decides about this job: one is there, and the job waits or must stand behind
@@ -31,44 +31,50 @@ pub(super) fn is_served(
 pub(super) fn answered(
     books: &LedgerTx<'_>,
     node: &Node,
-    want: &AcquireRequest<'_>,
     ticket: Option<i64>,
 ) -> Result<Option<Outcome>, Error> {
     let place = ticket.map(|id| books.ticket(id)).transpose()?.flatten();
     let Some(place) = place else {
         return Ok(None);
     };
+    let lease = match fetch(books, &place) {
+        Ok(None) => return Ok(None),
+        Ok(Some(lease)) => lease,
+        Err(Error::Refused(refusal)) => return Ok(Some(Err(refusal))),
+        Err(other) => return Err(other),
+    };
+    let placement = lease.devices.iter().filter_map(|key| node.device(key));
+    Ok(Some(Ok(AcquireAttempt::Granted(Box::new(Granted {
+        placement: placement.collect(),
+        lease,
+        decision: None,
+    })))))
+}
+
+/// The lease of a place in the queue, if whoever decides has given one. The answer is fetched once: from here on the lease
+/// alone counts.
+///
+/// # Errors
+/// The refusal, if there is one; the ledger cannot be written.
+pub(crate) fn fetch(books: &LedgerTx<'_>, place: &Ticket) -> Result<Option<Lease>, Error> {
     if let Some(found) = place.lease {
-        // The answer is fetched once. From here on the lease alone counts.
         books.dequeue(place.id)?;
         books.begin_time(found)?;
         let lease = books.leases()?.into_iter().find(|lease| lease.id == found);
-        // This process holds the lease and lives, so only `mapa release` can have ended it.
+        // The program that waits lives, so only `mapa release` can have ended it.
         let lease = lease.ok_or_else(|| {
             Error::at(
                 "the ledger",
                 format_args!("lease {found} of ticket {} is gone", place.id),
             )
-        })?;
-        let placement = lease
-            .devices
-            .iter()
-            .filter_map(|key| node.device(key))
-            .collect();
-        return Ok(Some(Ok(AcquireAttempt::Granted(Box::new(Granted {
-            lease,
-            placement,
-            decision: None,
-        })))));
+        });
+        return lease.map(Some);
     }
-    if let Some(why) = place.refusal {
-        books.cancel(&want.asker.audited(), place.id, &why)?;
-        return match refusal_of(&why) {
-            Error::Refused(refusal) => Ok(Some(Err(refusal))),
-            other => Err(other),
-        };
-    }
-    Ok(None)
+    let Some(why) = &place.refusal else {
+        return Ok(None);
+    };
+    books.cancel(&place.asker.audited(), place.id, why)?;
+    Err(refusal_of(why))
 }
 
 /// Reads the ledger once for a job whose devices a daemon chooses.
@@ -79,7 +85,7 @@ pub(super) fn try_acquire(
     want: &AcquireRequest<'_>,
     ticket: Option<i64>,
 ) -> Result<Outcome, Error> {
-    if let Some(outcome) = answered(books, node, want, ticket)? {
+    if let Some(outcome) = answered(books, node, ticket)? {
         return Ok(outcome);
     }
     let Some(leader) = leader(books, processes)? else {

@@ -1,6 +1,7 @@
 //! The lease of a decision.
 
 use mapa_core::{Decision, DeviceId};
+use mapa_front::answer;
 
 use super::request::{AcquireRequest, Granted};
 use crate::error::Error;
@@ -32,7 +33,11 @@ pub(super) fn give(
     Ok(Box::new(Granted {
         lease,
         placement,
-        decision: Some(decision),
+        decision: Some(answer::Decision::new(
+            &decision,
+            node.graph(),
+            Some(node.vendor()),
+        )),
     }))
 }
 

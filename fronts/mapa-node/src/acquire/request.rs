@@ -1,6 +1,7 @@
 //! The request for devices, and the outcome of an attempt.
 
-use mapa_core::{Decision, DeviceId, Policy, Reason, Refusal, Request, SearchStats};
+use mapa_core::{DeviceId, Policy, Reason, Refusal, Request, SearchStats};
+use mapa_front::answer;
 
 use crate::error::Error;
 use crate::ledger::{Lease, Requester, Ticket};
@@ -32,7 +33,7 @@ pub(crate) struct Granted {
     /// The devices, in rank order.
     pub placement: Vec<DeviceId>,
     /// The decision; none if a scheduler made it for the whole queue.
-    pub decision: Option<Decision>,
+    pub decision: Option<answer::Decision>,
 }
 
 /// The state of a waiting job.
@@ -47,10 +48,12 @@ pub(crate) struct WaitStatus {
 }
 
 /// The outcome of one attempt to acquire devices.
-pub(super) enum AcquireAttempt {
+pub(crate) enum AcquireAttempt {
+    /// The job has devices.
     Granted(Box<Granted>),
     /// The job has a place in the queue, and nothing else was decided.
     Enqueued(i64),
+    /// The job waits at this place in the queue.
     Queued(i64, WaitStatus),
     /// Nothing was decided: another attempt is needed.
     Retry,

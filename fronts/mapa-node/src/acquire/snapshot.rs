@@ -3,7 +3,7 @@
 use mapa_live::{DriverSnapshot, Processes};
 
 use crate::error::Error;
-use crate::foreign::{foreign, record_strays};
+use crate::foreign::{Stray, foreign, record_strays};
 use crate::health;
 use crate::ledger::LedgerTx;
 use crate::node::{Node, NodeState};
@@ -15,6 +15,8 @@ pub(crate) struct NodeSnapshot {
     pub recovered: Recovered,
     /// The machine with the leases that hold, and what is withheld.
     pub state: NodeState,
+    /// The processes of leases that compute where their lease has nothing.
+    pub strays: Vec<Stray>,
 }
 
 /// Recovers, notes what the drivers say of devices, and reads the state of the machine.
@@ -35,7 +37,7 @@ pub(crate) fn snapshot(
 }
 
 /// As [`snapshot`], after this recovery.
-pub(super) fn snapshot_of(
+pub(crate) fn snapshot_of(
     books: &LedgerTx<'_>,
     node: &Node,
     processes: &Processes,
@@ -49,5 +51,9 @@ pub(super) fn snapshot_of(
         books, node, processes, owner, drivers,
     )?);
     let state = node.state(books, &recovered.leases, &others)?;
-    Ok(NodeSnapshot { recovered, state })
+    Ok(NodeSnapshot {
+        recovered,
+        state,
+        strays,
+    })
 }

@@ -19,7 +19,6 @@ use crate::ledger::{Durability, Lease, UnixNanos, now};
 use crate::mark;
 use crate::node::{Node, Withheld};
 use crate::plan::request;
-use crate::wakeup;
 
 /// How long a ticket whose action has failed is not reported again, nanoseconds.
 const RETRY: UnixNanos = 1_000_000_000;
@@ -116,7 +115,7 @@ impl NodeDriver<'_> {
                 );
                 self.reporter.placed(&lease);
                 self.leases.insert(job, (lease, placement));
-                wakeup::wake(self.ledger.id(), id);
+                self.tell_answered(id);
             }
             Err(why) => {
                 self.known.tickets.remove(&id);
@@ -149,7 +148,7 @@ impl NodeDriver<'_> {
         self.change(Durability::Boot, |books| {
             books.record_refusal(id, &format!("{}: {why}", why.kind()))
         })?;
-        wakeup::wake(self.ledger.id(), id);
+        self.tell_answered(id);
         Ok(())
     }
 

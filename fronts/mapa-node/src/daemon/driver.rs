@@ -2,6 +2,7 @@
 //! ledger and the levers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mapa_core::{DeviceId, Refusal};
@@ -21,9 +22,12 @@ use super::recorder::Recorder;
 use super::reporter::Reporter;
 use super::signals::HostSampler;
 use crate::error::Error;
+use crate::foreign::Stray;
 use crate::leader::{self, Leader};
 use crate::ledger::{AuditEntry, AuditKind, Durability, Lease, Ledger, LedgerTx, UnixNanos, now};
+use crate::mailbox::Mailbox;
 use crate::node::Node;
+use crate::wakeup;
 
 /// The daemon has another to give way to, or the ledger fails.
 #[derive(Debug)]
@@ -71,6 +75,20 @@ pub(crate) trait LatencyController {
     fn end(self: Box<Self>, driver: &mut NodeDriver<'_>);
 }
 
+/// What the service tells those who ask it.
+#[derive(Debug)]
+pub(crate) enum DriverNews {
+    /// A ticket has a lease, or a refusal.
+    Answered(i64),
+    /// What the owner of a lease should know.
+    Notice {
+        /// The lease.
+        lease: i64,
+        /// For people.
+        text: String,
+    },
+}
+
 /// What a driver is made of: what exists before it, and what outlives it.
 pub(crate) struct DriverParts<'a> {
     /// The ledger.
@@ -95,6 +113,8 @@ pub(crate) struct DriverParts<'a> {
     pub inbox: Inbox,
     /// What the service tells of this run.
     pub reporter: Reporter,
+    /// What it tells those who ask it, if anybody listens.
+    pub news: Option<Arc<Mailbox<DriverNews>>>,
 }
 
 /// When the daemon ends: at a signal, and at its own time if it has one.
@@ -147,6 +167,10 @@ pub(crate) struct NodeDriver<'a> {
     pub(super) inbox: Inbox,
     /// What the service tells of this run.
     pub reporter: Reporter,
+    /// What it tells those who ask it, if anybody listens.
+    news: Option<Arc<Mailbox<DriverNews>>>,
+    /// The strays that were told.
+    pub(super) told_strays: BTreeSet<Stray>,
     /// The record, if one is written.
     pub recorder: Option<Recorder>,
     /// Counters of the host, for a scheduler that needs them.
@@ -162,6 +186,8 @@ pub(crate) struct NodeDriver<'a> {
     pub(super) timeline: Timeline,
     /// When the ledger is polled next.
     pub(super) poll_at: Instant,
+    /// When it is looked next whether those who wait are still there.
+    pub(super) recover_at: Instant,
     /// The leases of the last poll and what they keep from others, by job.
     pub(super) leases: BTreeMap<JobId, (Lease, Vec<DeviceId>)>,
     /// What belongs to this instant alone.
@@ -190,6 +216,8 @@ impl<'a> NodeDriver<'a> {
             levers: parts.levers,
             inbox: parts.inbox,
             reporter: parts.reporter,
+            news: parts.news,
+            told_strays: BTreeSet::new(),
             recorder: None,
             sampler: None,
             #[cfg(feature = "slo")]
@@ -198,6 +226,7 @@ impl<'a> NodeDriver<'a> {
             known: ReportedState::default(),
             timeline: Timeline::default(),
             poll_at: Instant::now(),
+            recover_at: Instant::now(),
             leases: BTreeMap::new(),
             instant: CurrentInstant {
                 began: Instant::now(),
@@ -252,6 +281,18 @@ impl NodeDriver<'_> {
             leader::heartbeat(books, leader)?;
             change(books)
         })
+    }
+
+    /// Tells whoever waits at this ticket that it has an answer, at the socket or by its own.
+    pub(super) fn tell_answered(&self, ticket: i64) {
+        self.tell(DriverNews::Answered(ticket));
+        wakeup::wake(self.ledger.id(), ticket);
+    }
+
+    pub(super) fn tell(&self, news: DriverNews) {
+        if let Some(mailbox) = &self.news {
+            mailbox.post(news);
+        }
     }
 
     pub(super) fn handle_message(&mut self, message: InboxMessage) {

@@ -12,7 +12,7 @@ use mapa_core::{Demand, DeviceId, LeaseId, MachineId, Pattern, Request, Want};
 use mapa_sched::{Assignment, Event, Job, JobId, RunTime, Time};
 
 use super::config::DaemonConfig;
-use crate::acquire::{NodeSnapshot, waiting};
+use crate::acquire::NodeSnapshot;
 use crate::error::Error;
 use crate::ledger::{Lease, LedgerTx, Ticket, UnixNanos, now};
 use crate::node::{Cause, Node};
@@ -90,8 +90,10 @@ impl ReportedState {
 pub(super) struct LedgerSnapshot {
     /// The leases that hold, and the state of the machine.
     pub seen: NodeSnapshot,
-    /// The queue.
-    pub queue: Vec<Ticket>,
+    /// The tickets that wait, in their order.
+    pub waiting: BTreeSet<i64>,
+    /// Those of them of which the scheduler does not know.
+    pub new: Vec<Ticket>,
     /// Why each lease that is gone has ended, as the audit says.
     pub ends: BTreeMap<i64, String>,
 }
@@ -113,8 +115,14 @@ impl LedgerSnapshot {
             let reason = last.into_iter().next().map(|decision| decision.reason);
             ends.insert(lease, reason.unwrap_or_default());
         }
+        let waiting: BTreeSet<i64> = books.waiting_tickets()?.into_iter().collect();
+        let mut new = Vec::new();
+        for &id in waiting.iter().filter(|id| !known.tickets.contains_key(id)) {
+            new.extend(books.ticket(id)?);
+        }
         Ok(Self {
-            queue: books.queue()?,
+            waiting,
+            new,
             seen,
             ends,
         })
@@ -205,7 +213,7 @@ impl EventBuilder<'_> {
             }
             events.push(end(known_lease.job, reason));
         }
-        let waits: BTreeSet<i64> = waiting(&found.queue).map(|ticket| ticket.id).collect();
+        let waits = &found.waiting;
         let gone: Vec<i64> = known.tickets.keys().copied().collect();
         for ticket in gone.into_iter().filter(|number| !waits.contains(number)) {
             let Some(job) = known.tickets.remove(&ticket) else {
@@ -356,7 +364,7 @@ impl EventBuilder<'_> {
         nonsense: &mut Vec<InvalidTicket>,
     ) {
         let at = now();
-        for ticket in waiting(&found.queue) {
+        for ticket in &found.new {
             let too_early = known
                 .not_before
                 .get(&ticket.id)

@@ -35,7 +35,7 @@ mod toml_file;
 
 pub use config::check_node_config;
 pub(crate) use config::{DaemonConfig, Service as ServiceConfig};
-pub(crate) use driver::{DriverParts, DriverStop, NodeDriver, RunEnd, now_ms};
+pub(crate) use driver::{DriverNews, DriverParts, DriverStop, NodeDriver, RunEnd, now_ms};
 
 pub(crate) use events::job_of_lease;
 pub(crate) use inbox::{Inbox, InboxMessage, InboxSender, inbox};

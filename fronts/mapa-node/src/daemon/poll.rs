@@ -7,16 +7,20 @@ use mapa_core::DeviceId;
 use mapa_live::{DriverSnapshot, Live};
 use mapa_sched::{DriverView, Event, Tenant};
 
-use super::driver::{NodeDriver, now_ms};
+use super::driver::{DriverNews, NodeDriver, now_ms};
 use super::events::{InvalidTicket, LedgerSnapshot};
 use super::sampling::GONE;
-use crate::acquire::{snapshot, turn, waiting};
+use crate::acquire::{snapshot_of, turn};
 use crate::error::Error;
+use crate::foreign::Stray;
 use crate::foreign::driver_snapshot;
 use crate::leader;
 use crate::ledger::Durability;
 use crate::node::Node;
-use crate::wakeup;
+use crate::recover::{recover, recover_leases};
+
+/// How often it is looked whether those who wait are still there.
+const RECOVERY: Duration = Duration::from_secs(1);
 
 impl NodeDriver<'_> {
     /// Polls the ledger, the drivers and the counters, and puts the differences on the timeline.
@@ -44,9 +48,21 @@ impl NodeDriver<'_> {
         }
         let (leader, processes) = (&self.leader, self.processes);
         let (known, node) = (&self.known, &self.node);
+        // Of thousands who wait, each is looked for only now and then: whoever has gone meanwhile and gets devices gives
+        // them back at the next poll.
+        let is_whole = Instant::now() >= self.recover_at;
+        if is_whole {
+            self.recover_at = Instant::now() + RECOVERY;
+        }
         let (found, faults) = self.ledger.change(Durability::Boot, |books| {
             leader::heartbeat(books, leader)?;
-            let seen = snapshot(books, node, processes, &leader.owner, &drivers)?;
+            let owner = &leader.owner;
+            let recovered = if is_whole {
+                recover(books, processes, owner)?
+            } else {
+                recover_leases(books, processes, owner)?
+            };
+            let seen = snapshot_of(books, node, processes, owner, (&drivers, recovered))?;
             let found = LedgerSnapshot::new(books, seen, known)?;
             Ok((found, books.faults(processes.boot())?))
         })?;
@@ -69,7 +85,8 @@ impl NodeDriver<'_> {
                 self.leases.insert(reported.job, (lease.clone(), held));
             }
         }
-        self.reporter.queue(&found.queue, self.leases.len());
+        self.reporter.queue(found.waiting.len(), self.leases.len());
+        self.tell_strays(&found.seen.strays);
         self.refuse(invalid)?;
         self.levers.sample_interrupts();
         self.sample();
@@ -116,9 +133,23 @@ impl NodeDriver<'_> {
                 books.record_refusal(ticket.ticket, &why)
             })?;
             self.reporter.refused("infeasible");
-            wakeup::wake(self.ledger.id(), ticket.ticket);
+            self.tell_answered(ticket.ticket);
         }
         Ok(())
+    }
+
+    /// Tells the owners of leases which of their processes compute elsewhere, once.
+    fn tell_strays(&mut self, strays: &[Stray]) {
+        self.told_strays.retain(|told| strays.contains(told));
+        for stray in strays {
+            if self.told_strays.insert(stray.clone()) {
+                let text = format!("{}: others do not get this device", stray.why);
+                self.tell(DriverNews::Notice {
+                    lease: stray.lease,
+                    text,
+                });
+            }
+        }
     }
 
     /// Reverts expired changes.
@@ -227,18 +258,10 @@ impl NodeDriver<'_> {
     /// Says in the queue why each job waits.
     pub(super) fn say_why(&mut self) -> Result<(), Error> {
         let reason = turn(&self.leader.scheduler);
-        let queue = self.ledger.read(|books| books.queue())?;
-        let unsaid: Vec<i64> = waiting(&queue)
-            .filter(|ticket| ticket.reason != reason)
-            .map(|ticket| ticket.id)
-            .collect();
-        if unsaid.is_empty() {
+        if self.ledger.read(|books| books.all_wait_for(&reason))? {
             return Ok(());
         }
-        self.change(Durability::Boot, |books| {
-            let mut unsaid = unsaid.iter();
-            unsaid.try_for_each(|ticket| books.set_wait_reason(*ticket, &reason))
-        })
+        self.change(Durability::Boot, |books| books.set_wait_reasons(&reason))
     }
 }
 

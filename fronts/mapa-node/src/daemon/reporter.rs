@@ -13,8 +13,7 @@ use tracing::{debug, info, warn};
 
 use super::events::MACHINE;
 use super::metrics::Metrics;
-use crate::acquire::waiting;
-use crate::ledger::{DeviceFault, DeviceKey, FaultKind, Lease, Ticket, now};
+use crate::ledger::{DeviceFault, DeviceKey, FaultKind, Lease, now};
 use crate::node::Node;
 
 /// How many errors are remembered.
@@ -151,8 +150,7 @@ impl Reporter {
     }
 
     /// What the queue and the leases are.
-    pub(crate) fn queue(&mut self, queue: &[Ticket], leases: usize) {
-        let waits = waiting(queue).count();
+    pub(crate) fn queue(&mut self, waits: usize, leases: usize) {
         self.metrics().queue.set(waits as i64);
         self.metrics().leases.set(leases as i64);
         let mut status = lock(&self.shared);

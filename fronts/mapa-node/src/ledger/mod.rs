@@ -13,9 +13,11 @@ mod schema;
 mod transaction;
 mod withheld;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -62,8 +64,21 @@ pub struct Ledger {
     connection: Connection,
     path: PathBuf,
     id: String,
-    /// Device and inode of the file; none of one in memory.
-    file: Option<(u64, u64)>,
+    /// None of one in memory.
+    file: Option<LedgerFile>,
+    /// The user who is noted as the one that writes.
+    writer: u32,
+    /// Held while this program writes: its own threads wait here, in place of SQLite's sleep of up to 0.1 s.
+    turn: Arc<Mutex<()>>,
+}
+
+/// The file of a ledger, when it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LedgerFile {
+    /// Device and inode.
+    pub place: (u64, u64),
+    /// Whether nobody but its owner can open it: it is the daemon's, which knows by the kernel who asks.
+    pub is_private: bool,
 }
 
 impl Ledger {
@@ -160,7 +175,12 @@ impl Ledger {
             connection,
             path: path.to_owned(),
             id,
-            file: file.map(|found| (found.dev(), found.ino())),
+            file: file.map(|found| LedgerFile {
+                place: (found.dev(), found.ino()),
+                is_private: found.mode() & 0o077 == 0,
+            }),
+            writer: rustix::process::geteuid().as_raw(),
+            turn: turn_of(path),
         })
     }
 
@@ -177,6 +197,8 @@ impl Ledger {
             path: path.as_ref().to_owned(),
             id,
             file: None,
+            writer: rustix::process::geteuid().as_raw(),
+            turn: Arc::default(),
         })
     }
 
@@ -186,10 +208,15 @@ impl Ledger {
         &self.path
     }
 
-    /// Device and inode of the file, when it was opened; none of a ledger in memory.
+    /// The file; none of a ledger in memory.
     #[must_use]
-    pub(crate) fn file(&self) -> Option<(u64, u64)> {
+    pub(crate) fn file(&self) -> Option<LedgerFile> {
         self.file
+    }
+
+    /// Writes for this user from now on, whom the audit names.
+    pub(crate) fn write_for(&mut self, uid: u32) {
+        self.writer = uid;
     }
 
     /// The name of this ledger, which no other has.
@@ -213,6 +240,8 @@ impl Ledger {
         sync: Durability,
         change: impl FnOnce(&LedgerTx<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        let turn = self.turn.clone();
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         // The setting cannot be changed within a transaction.
         if sync == Durability::Disk {
             self.connection.pragma_update(None, "synchronous", "FULL")?;
@@ -243,7 +272,12 @@ impl Ledger {
     ) -> Result<T, Error> {
         let transaction = self.connection.transaction_with_behavior(behaviour)?;
         // A body that fails drops the transaction, which rolls it back.
-        let done = body(&LedgerTx::new(&transaction, &self.id, self.file))?;
+        let done = body(&LedgerTx::new(
+            &transaction,
+            &self.id,
+            self.file,
+            self.writer,
+        ))?;
         transaction.commit()?;
         Ok(done)
     }
@@ -271,6 +305,15 @@ impl Ledger {
     pub fn verify_audit(&self) -> Result<(u64, String), Error> {
         chain::verify(&self.connection)
     }
+}
+
+/// Whose turn it is to write a ledger, among the threads of this program.
+fn turn_of(path: &Path) -> Arc<Mutex<()>> {
+    static TURNS: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+    let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    // What nobody has open any more is forgotten.
+    turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+    turns.entry(path.to_owned()).or_default().clone()
 }
 
 /// The path of a file in the folder that its own path leads to, whatever links lie on the way.

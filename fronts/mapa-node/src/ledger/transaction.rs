@@ -7,7 +7,7 @@ use super::chain::{self, ChainedFields};
 use super::rows::{
     AuditEntry, AuditKind, DeviceKey, Lease, Requester, Ticket, UnixNanos, now, since_boot,
 };
-use super::{AuditRow, Tenant};
+use super::{AuditRow, LedgerFile, Tenant};
 use crate::error::Error;
 
 /// The ledger within one transaction. Whoever changes a table notes a decision with it.
@@ -15,12 +15,45 @@ use crate::error::Error;
 pub struct LedgerTx<'t> {
     pub(super) at: &'t Connection,
     id: &'t str,
-    file: Option<(u64, u64)>,
+    file: Option<LedgerFile>,
+    writer: u32,
 }
 
 impl<'t> LedgerTx<'t> {
-    pub(super) fn new(at: &'t Connection, id: &'t str, file: Option<(u64, u64)>) -> Self {
-        Self { at, id, file }
+    pub(super) fn new(
+        at: &'t Connection,
+        id: &'t str,
+        file: Option<LedgerFile>,
+        writer: u32,
+    ) -> Self {
+        Self {
+            at,
+            id,
+            file,
+            writer,
+        }
+    }
+
+    /// The same transaction, with this user as the one that writes.
+    pub(crate) fn written_for(self, writer: u32) -> Self {
+        Self { writer, ..self }
+    }
+
+    /// Does something of which, on an error, nothing stays, whatever becomes of the rest of the transaction.
+    ///
+    /// # Errors
+    /// What `change` says; the ledger cannot be written.
+    pub(crate) fn apart<T>(
+        &self,
+        change: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.at.execute_batch("SAVEPOINT apart")?;
+        let done = change(self);
+        self.at.execute_batch(match &done {
+            Ok(_) => "RELEASE apart",
+            Err(_) => "ROLLBACK TO apart; RELEASE apart",
+        })?;
+        done
     }
 
     /// The mark of the processes of a lease.
@@ -29,8 +62,8 @@ impl<'t> LedgerTx<'t> {
         mark(self.id, lease)
     }
 
-    /// Device and inode of the ledger's file; none of one in memory.
-    pub(crate) fn file(&self) -> Option<(u64, u64)> {
+    /// The ledger's file; none of one in memory.
+    pub(crate) fn file(&self) -> Option<LedgerFile> {
         self.file
     }
 
@@ -53,7 +86,7 @@ impl<'t> LedgerTx<'t> {
             devices: &devices,
             reason: note.reason,
             expires: note.expires,
-            uid: Some(rustix::process::geteuid().as_raw()),
+            uid: Some(self.writer),
             command: note.command,
             status: note.status,
         };
@@ -430,6 +463,53 @@ impl<'t> LedgerTx<'t> {
              WHERE lease IS NULL AND refusal IS NULL ORDER BY ticket LIMIT 1",
         )?;
         Ok(select.query_row([], ticket).optional()?)
+    }
+
+    /// The numbers of those who wait, first come first.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub(crate) fn waiting_tickets(&self) -> Result<Vec<i64>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT ticket FROM queue WHERE lease IS NULL AND refusal IS NULL ORDER BY ticket",
+        )?;
+        let rows = select.query_map([], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Those who wait, first come first, and why each does.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub(crate) fn wait_reasons(&self) -> Result<Vec<(i64, String)>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT ticket, reason FROM queue WHERE lease IS NULL AND refusal IS NULL ORDER BY ticket",
+        )?;
+        let rows = select.query_map([], |row| Ok((row.get(0)?, printable(row, 1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether all who wait do so for this reason.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub(crate) fn all_wait_for(&self, reason: &str) -> Result<bool, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT 1 FROM queue WHERE lease IS NULL AND refusal IS NULL AND reason <> ?1",
+        )?;
+        Ok(!select.exists([reason])?)
+    }
+
+    /// Says of all who wait why they do.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub(crate) fn set_wait_reasons(&self, reason: &str) -> Result<(), Error> {
+        let mut update = self.at.prepare_cached(
+            "UPDATE queue SET reason = ?1 WHERE lease IS NULL AND refusal IS NULL AND reason <> ?1",
+        )?;
+        update.execute([reason])?;
+        Ok(())
     }
 
     /// How many wait, and how many of them came before this ticket.

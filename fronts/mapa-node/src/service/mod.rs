@@ -1,19 +1,27 @@
-//! Whom the daemon answers: a Unix socket for its state, HTTP for its counters, a socket at which
+//! Whom the daemon answers: a Unix socket for jobs and for its state, HTTP for its counters, a socket at which
 //! tenants tell how long requests took, and the log.
 
 mod http;
 pub(crate) mod latencies;
 mod log;
+mod sessions;
 mod socket;
+mod work;
 
-use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
-use crate::daemon::{InboxSender, ServiceConfig, SharedStatus};
+use crate::client::socket_of;
+use crate::daemon::{DriverNews, InboxSender, ServiceConfig, SharedStatus};
 use crate::error::Error;
+use crate::ledger::Ledger;
+use crate::mailbox::Mailbox;
 
 pub(crate) use log::{LogFormat, log};
 pub use socket::gid;
+pub(crate) use work::Served;
+
+use sessions::Sessions;
 
 /// What is served, until it is dropped.
 #[derive(Debug, Default)]
@@ -31,27 +39,34 @@ impl Drop for ServiceHandles {
     }
 }
 
-/// Begins to answer.
+/// Begins to answer. Those who ask are told what comes to the mailbox.
 ///
 /// # Errors
 /// A socket cannot be made.
 pub(crate) fn serve(
     config: &ServiceConfig,
+    (served, ledger): (&Served, &Ledger),
     shared: &Arc<SharedStatus>,
     outside: &InboxSender,
-    ledger: &Path,
+    news: &Arc<Mailbox<DriverNews>>,
 ) -> Result<ServiceHandles, Error> {
-    let mut served = ServiceHandles::default();
-    if let Some(path) = &config.socket {
-        socket::serve(path, config.group.as_deref(), shared, ledger)?;
-        served.files.push(path.clone());
+    let mut handles = ServiceHandles::default();
+    let group = config.group.as_deref();
+    let beside = socket_of(ledger.path());
+    let named = config.socket.iter().filter(|path| **path != beside);
+    let mut listeners = Vec::new();
+    for path in [&beside].into_iter().chain(named) {
+        listeners.push(socket::listen(path, group)?);
+        handles.files.push(path.clone());
     }
+    let sessions = Sessions::new(listeners, (served, ledger.id()), shared, news)?;
+    thread::spawn(move || sessions.run());
     if let Some(path) = &config.latencies {
-        latencies::serve(path, config.group.as_deref(), outside)?;
-        served.files.push(path.clone());
+        latencies::serve(path, group, outside)?;
+        handles.files.push(path.clone());
     }
     if let Some(address) = config.metrics {
         http::serve(address, shared)?;
     }
-    Ok(served)
+    Ok(handles)
 }

@@ -118,6 +118,7 @@ impl Base {
             levers: NodeLevers::new(manager, levers, roots, false, |_| None),
             inbox,
             reporter: Reporter::new(shared, None),
+            news: None,
         });
         (driver, outside)
     }
