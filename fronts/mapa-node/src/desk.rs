@@ -1,0 +1,412 @@
+//! Who writes the ledger for `mapa run`: the program itself, or the daemon whose ledger it is.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use mapa_front::answer::node::{Grant, GrantedDevice, NodeAnswer, NodeQuery, RunQuery};
+use mapa_live::DriverSnapshot as Drivers;
+use mapa_live::{Identity, Processes};
+
+use crate::acquire::{AcquireContext, AcquireOutcome, AcquireRequest, Granted, WaitStatus};
+use crate::client::{AskError, Client};
+use crate::error::Error;
+use crate::job_process::RunEvents;
+use crate::ledger::{DeviceKey, Durability, Lease, Ledger, Requester};
+use crate::node::Node;
+use crate::output::Output;
+
+/// How long a daemon that has gone is awaited before those who may write its ledger go on without it.
+const RESTART: Duration = Duration::from_secs(1);
+
+/// How often a daemon that has gone is looked for.
+const AGAIN: Duration = Duration::from_millis(300);
+
+/// How long a program that has ended its job looks for a daemon that has gone. Then recovery frees the devices.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// A ledger, as this program reaches it.
+#[derive(Debug)]
+pub(crate) enum Books {
+    /// Its file.
+    File(Ledger),
+    /// The daemon whose ledger it is.
+    Daemon(Client),
+}
+
+impl Books {
+    /// The daemon of a ledger if there is one, else its file.
+    ///
+    /// # Errors
+    /// This user may neither ask nor open the file; the file is no ledger.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        if let Some(client) = Client::connect(path)? {
+            return Ok(Self::Daemon(client));
+        }
+        Ok(Self::File(open_file(path)?))
+    }
+
+    /// Notes the control group in which all processes of a lease are.
+    ///
+    /// # Errors
+    /// The ledger cannot be written; the daemon has gone.
+    pub(crate) fn set_group(&mut self, lease: i64, cgroup: &str) -> Result<(), Error> {
+        match self {
+            Self::File(ledger) => {
+                ledger.change(Durability::Boot, |books| books.set_cgroup(lease, cgroup))?;
+            }
+            Self::Daemon(client) => {
+                let query = NodeQuery::Grouped {
+                    lease,
+                    cgroup: cgroup.to_owned(),
+                };
+                let asked = client.ask(&query, &mut |_| {});
+                asked.map_err(|error| error.told_at(client.socket()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Opens a ledger that no daemon serves.
+///
+/// # Errors
+/// It is a daemon's, and this user may not open it; it is no ledger.
+pub(crate) fn open_file(path: &Path) -> Result<Ledger, Error> {
+    use std::os::unix::fs::MetadataExt;
+    let own = rustix::process::geteuid().as_raw();
+    if let Ok(found) = path.symlink_metadata()
+        && found.is_file()
+        && found.mode() & 0o077 == 0
+        && found.uid() != own
+        && own != 0
+    {
+        return Err(Error::at(
+            path.display(),
+            format_args!(
+                "it is the ledger of a daemon of user {}, which does not answer: expected `mapa-node` to run: sudo systemctl start mapa-node. To do without it: sudo chmod 660 {} and make its folder writable for the group",
+                found.uid(),
+                path.display()
+            ),
+        ));
+    }
+    Ledger::open(path)
+}
+
+/// Where a job gets its devices, and gives them back.
+pub(crate) struct Desk<'a> {
+    /// The ledger.
+    pub books: Books,
+    /// The file of the ledger.
+    pub path: PathBuf,
+    /// The machine, as this program found it last. A daemon may partition devices meanwhile.
+    pub node: Rc<Node>,
+    /// Reads the machine anew: its links have changed.
+    pub reload: &'a dyn Fn() -> Result<Node, Error>,
+    /// The processes of this boot.
+    pub processes: &'a Processes,
+    /// Queries the drivers: called for each attempt that decides.
+    pub drivers: &'a dyn Fn() -> Result<Drivers, Error>,
+    /// Where the owner of a job is told something.
+    pub output: Output,
+}
+
+/// How a wait at the daemon ended.
+enum Waited {
+    /// With devices, or by a signal.
+    Done(AcquireOutcome, Option<String>),
+    /// The daemon has gone; the place in the queue, if there is one.
+    Lost(Option<i64>),
+}
+
+impl Desk<'_> {
+    /// Acquires devices, and waits for them if the request says so. Calls `on_wait` whenever position or reason change.
+    /// Returns the mark of the lease too, if there is one.
+    ///
+    /// # Errors
+    /// The refusal; the ledger cannot be used.
+    pub(crate) fn acquire(
+        &mut self,
+        want: &AcquireRequest<'_>,
+        query: &RunQuery,
+        happenings: &RunEvents,
+        on_wait: &mut dyn FnMut(&WaitStatus),
+    ) -> Result<(AcquireOutcome, Option<String>), Error> {
+        let mut ticket = None;
+        loop {
+            let waited = match &mut self.books {
+                Books::File(ledger) => {
+                    let mut context = AcquireContext {
+                        ledger,
+                        node: self.node.clone(),
+                        reload: self.reload,
+                        processes: self.processes,
+                        drivers: self.drivers,
+                    };
+                    let outcome = context.acquire(want, ticket, happenings, on_wait);
+                    self.node = context.node;
+                    let outcome = outcome?;
+                    let mark = match &outcome {
+                        AcquireOutcome::Granted(granted) => Some(ledger.mark(granted.lease.id)),
+                        AcquireOutcome::Signal(_) => None,
+                    };
+                    return Ok((outcome, mark));
+                }
+                Books::Daemon(client) => {
+                    let asked = Asked {
+                        client,
+                        node: &self.node,
+                        asker: want.asker,
+                        output: self.output,
+                    };
+                    let waited = asked.wait(query, ticket, happenings, on_wait);
+                    happenings.wake_by(None);
+                    waited?
+                }
+            };
+            match waited {
+                Waited::Done(outcome, mark) => return Ok((outcome, mark)),
+                Waited::Lost(place) => ticket = place,
+            }
+            if let Some(signal) = self.find_again(happenings)? {
+                // The place in the queue ends with this program.
+                return Ok((AcquireOutcome::Signal(signal), None));
+            }
+        }
+    }
+
+    /// Looks for a daemon that has gone until there is one again, or this user may go on without it. Returns the signal
+    /// that ends the wait.
+    ///
+    /// # Errors
+    /// Somebody else answers at its socket.
+    fn find_again(&mut self, happenings: &RunEvents) -> Result<Option<i32>, Error> {
+        let (begun, mut is_told) = (Instant::now(), false);
+        loop {
+            if let Some(client) = Client::connect(&self.path)? {
+                self.books = Books::Daemon(client);
+                return Ok(None);
+            }
+            if begun.elapsed() > RESTART {
+                if let Ok(ledger) = open_file(&self.path) {
+                    self.books = Books::File(ledger);
+                    return Ok(None);
+                }
+                if !is_told {
+                    self.output
+                        .aside("the daemon has gone: this job keeps its place and waits for it");
+                    is_told = true;
+                }
+            }
+            if let Some(signal) = happenings.pause(AGAIN) {
+                return Ok(Some(signal));
+            }
+        }
+    }
+
+    /// Notes the process of a command, and the control group that it is in.
+    ///
+    /// # Errors
+    /// The lease has ended; the ledger cannot be written; the daemon has gone.
+    pub(crate) fn note_command(
+        &mut self,
+        lease: i64,
+        child: &Identity,
+        cgroup: Option<&str>,
+    ) -> Result<(), Error> {
+        let output = self.output;
+        match &mut self.books {
+            Books::File(ledger) => ledger.change(Durability::Boot, |books| {
+                books.set_command_process(lease, child, cgroup)
+            }),
+            Books::Daemon(client) => {
+                let query = NodeQuery::Started {
+                    lease,
+                    pid: child.id.pid,
+                    start: child.id.start,
+                    namespace: child.namespace,
+                    cgroup: cgroup.map(str::to_owned),
+                };
+                let asked = client.ask(&query, &mut |text| output.aside(text));
+                asked
+                    .map(drop)
+                    .map_err(|error| error.told_at(client.socket()))
+            }
+        }
+    }
+
+    /// Releases a lease whose command has ended with this exit status, if it has begun.
+    ///
+    /// # Errors
+    /// The ledger cannot be written; the daemon has gone.
+    pub(crate) fn free(
+        &mut self,
+        lease: &Lease,
+        reason: &str,
+        status: Option<u8>,
+    ) -> Result<(), Error> {
+        let (begun, output) = (Instant::now(), self.output);
+        loop {
+            let failed = match &mut self.books {
+                Books::File(ledger) => {
+                    let mut context = AcquireContext {
+                        ledger,
+                        node: self.node.clone(),
+                        reload: self.reload,
+                        processes: self.processes,
+                        drivers: self.drivers,
+                    };
+                    return context.free(lease, reason, status);
+                }
+                Books::Daemon(client) => {
+                    let query = NodeQuery::Ended {
+                        lease: lease.id,
+                        reason: reason.to_owned(),
+                        status,
+                    };
+                    match client.ask(&query, &mut |text| output.aside(text)) {
+                        Ok(_) => return Ok(()),
+                        Err(AskError::Told(error)) => return Err(error),
+                        Err(lost) => lost.told_at(client.socket()),
+                    }
+                }
+            };
+            if begun.elapsed() > FAREWELL {
+                return Err(failed);
+            }
+            std::thread::sleep(AGAIN);
+            if let Some(client) = Client::connect(&self.path)? {
+                self.books = Books::Daemon(client);
+            } else if begun.elapsed() > RESTART
+                && let Ok(ledger) = open_file(&self.path)
+            {
+                self.books = Books::File(ledger);
+            }
+        }
+    }
+
+    /// Has [`RunEvents`] tell when the daemon has something for the owner of a lease.
+    pub(crate) fn listen(&self, happenings: &RunEvents) {
+        if let Books::Daemon(client) = &self.books {
+            happenings.wake_by(client.forward().ok());
+        }
+    }
+
+    /// Prints what the daemon has for the owner of a lease.
+    pub(crate) fn hear(&mut self, happenings: &RunEvents) {
+        let Books::Daemon(client) = &mut self.books else {
+            return;
+        };
+        loop {
+            match client.ready() {
+                Ok(Some(NodeAnswer::Notice { text })) => self.output.aside(text),
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                // It is looked for when the command has ended.
+                Err(_) => return happenings.wake_by(None),
+            }
+        }
+    }
+}
+
+/// A job that asks the daemon for devices.
+struct Asked<'a> {
+    client: &'a mut Client,
+    node: &'a Node,
+    asker: &'a Requester,
+    output: Output,
+}
+
+impl Asked<'_> {
+    fn wait(
+        self,
+        query: &RunQuery,
+        mut ticket: Option<i64>,
+        happenings: &RunEvents,
+        on_wait: &mut dyn FnMut(&WaitStatus),
+    ) -> Result<Waited, Error> {
+        let first = match ticket {
+            Some(ticket) => NodeQuery::Resume { ticket },
+            None => NodeQuery::Run {
+                request: Box::new(query.clone()),
+            },
+        };
+        if self.client.send(&first).is_err() {
+            return Ok(Waited::Lost(ticket));
+        }
+        happenings.wake_by(self.client.forward().ok());
+        loop {
+            match self.client.ready() {
+                Ok(Some(NodeAnswer::Queued {
+                    ticket: place,
+                    position,
+                    length,
+                    reason,
+                })) => {
+                    ticket = Some(place);
+                    on_wait(&WaitStatus {
+                        position,
+                        queue_length: length,
+                        reason,
+                    });
+                }
+                Ok(Some(NodeAnswer::Granted { grant })) => {
+                    let mark = format!("{}:{}", grant.ledger, grant.lease);
+                    let granted = granted(*grant, self.node, self.asker);
+                    let outcome = AcquireOutcome::Granted(Box::new(granted));
+                    return Ok(Waited::Done(outcome, Some(mark)));
+                }
+                Ok(Some(NodeAnswer::Notice { text })) => self.output.aside(text),
+                Ok(Some(_)) => return Err(self.client.unexpected()),
+                Ok(None) => {
+                    let Some(signal) = happenings.pause(Duration::from_secs(3600)) else {
+                        continue;
+                    };
+                    if let Some(ticket) = ticket {
+                        let cancel = NodeQuery::Cancel {
+                            ticket,
+                            reason: format!("signal {signal} ended the wait"),
+                        };
+                        // Without an answer the place ends with this program.
+                        drop(self.client.send(&cancel));
+                    }
+                    return Ok(Waited::Done(AcquireOutcome::Signal(signal), None));
+                }
+                Err(AskError::Lost(_)) => return Ok(Waited::Lost(ticket)),
+                Err(AskError::Told(error)) => return Err(error),
+            }
+        }
+    }
+}
+
+/// A lease as the daemon tells it.
+fn granted(grant: Grant, node: &Node, asker: &Requester) -> Granted {
+    let devices: Vec<DeviceKey> = keys(grant.devices);
+    let placement = devices.iter().filter_map(|key| node.device(key));
+    Granted {
+        placement: placement.collect(),
+        decision: grant.decision,
+        lease: Lease {
+            id: grant.lease,
+            asker: asker.clone(),
+            child: None,
+            adopted: false,
+            devices,
+            granted: grant.since_ns,
+            expires: grant.expires_ns,
+            deadline: grant.deadline_ns,
+            ticket: grant.ticket,
+            cgroup: None,
+            limited: None,
+        },
+    }
+}
+
+/// Devices as the ledger names them.
+pub(crate) fn keys(devices: Vec<GrantedDevice>) -> Vec<DeviceKey> {
+    let key = |device: GrantedDevice| DeviceKey {
+        whole: device.whole,
+        part: device.part,
+    };
+    devices.into_iter().map(key).collect()
+}
