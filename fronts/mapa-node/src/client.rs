@@ -105,15 +105,21 @@ impl Client {
         let connected = short(&socket).and_then(|(name, _open)| UnixStream::connect(name));
         let stream = match connected {
             Ok(stream) => stream,
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                let group = fs::metadata(&socket).map(|found| found.gid());
-                let group = group.map_or_else(|_| "its group".to_owned(), |gid| gid.to_string());
+            Err(error) => {
+                // There is none, or one that a killed daemon has left. In a folder that this user may not enter, the file
+                // of the ledger cannot be opened either.
+                let found = fs::metadata(&socket);
+                let Some(found) = found
+                    .ok()
+                    .filter(|_| error.kind() == ErrorKind::PermissionDenied)
+                else {
+                    return Ok(None);
+                };
                 return Err(at(&format_args!(
-                    "{error}: expected a member of the group {group}, who may ask the daemon"
+                    "{error}: expected a member of the group {}, who may ask the daemon",
+                    found.gid()
                 )));
             }
-            // There is none, or one that a killed daemon has left.
-            Err(_) => return Ok(None),
         };
         let (_, uid) = peer_of(&stream).map_err(|error| at(&error))?;
         let is_owner = |file: &Path| {
@@ -187,6 +193,21 @@ impl Client {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Has something noted.
+    ///
+    /// # Errors
+    /// The daemon has gone, or does not note it.
+    pub(crate) fn note(
+        &mut self,
+        query: &NodeQuery,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<(), AskError> {
+        match self.ask(query, tell)? {
+            NodeAnswer::Noted {} => Ok(()),
+            _ => Err(AskError::Told(self.unexpected())),
         }
     }
 

@@ -60,8 +60,8 @@ impl Books {
                     lease,
                     cgroup: cgroup.to_owned(),
                 };
-                let asked = client.ask(&query, &mut |_| {});
-                asked.map_err(|error| error.told_at(client.socket()))?;
+                let noted = client.note(&query, &mut |_| {});
+                noted.map_err(|error| error.told_at(client.socket()))?;
             }
         }
         Ok(())
@@ -227,10 +227,8 @@ impl Desk<'_> {
                     namespace: child.namespace,
                     cgroup: cgroup.map(str::to_owned),
                 };
-                let asked = client.ask(&query, &mut |text| output.aside(text));
-                asked
-                    .map(drop)
-                    .map_err(|error| error.told_at(client.socket()))
+                let noted = client.note(&query, &mut |text| output.aside(text));
+                noted.map_err(|error| error.told_at(client.socket()))
             }
         }
     }
@@ -264,8 +262,8 @@ impl Desk<'_> {
                         reason: reason.to_owned(),
                         status,
                     };
-                    match client.ask(&query, &mut |text| output.aside(text)) {
-                        Ok(_) => return Ok(()),
+                    match client.note(&query, &mut |text| output.aside(text)) {
+                        Ok(()) => return Ok(()),
                         Err(AskError::Told(error)) => return Err(error),
                         Err(lost) => lost.told_at(client.socket()),
                     }

@@ -115,6 +115,7 @@ impl NodeDriver<'_> {
                 );
                 self.reporter.placed(&lease);
                 self.leases.insert(job, (lease, placement));
+                (self.reporter).queue(self.known.tickets.len(), self.leases.len());
                 self.tell_answered(id);
             }
             Err(why) => {

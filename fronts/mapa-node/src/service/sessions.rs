@@ -444,7 +444,7 @@ impl Sessions {
             Err(error) => {
                 return session.send(NodeAnswer::Error {
                     error: format!(
-                        "{error}: expected a query of docs/schema/mapa-node-query.json, such as {{\"query\":\"status\"}}"
+                        "{error}: expected a query of docs/schema/node-query.json, such as {{\"query\":\"status\"}}"
                     ),
                     failed: false,
                 });
@@ -536,6 +536,12 @@ impl Sessions {
             }
             return;
         };
+        if let Task::Fetch(ticket) = work.task
+            && session.ticket != Some(ticket)
+        {
+            // It was fetched already: several have told of it.
+            return;
+        }
         if is_asked {
             session.is_busy = false;
             session.since = Instant::now();
