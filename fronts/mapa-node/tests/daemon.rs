@@ -97,7 +97,7 @@ fn replayed(place: &Place, record: &PathBuf) -> (bool, Value) {
 }
 
 /// Waits until something is so.
-fn until(mut so: impl FnMut() -> bool) {
+pub(crate) fn until(mut so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !so() {
         assert!(begun.elapsed() < Duration::from_secs(60), "in 60 s");

@@ -22,6 +22,7 @@ mod namespaces;
 mod orders;
 mod partitions;
 mod run;
+mod served;
 mod shell;
 #[path = "../../mapa-front/tests/common/shells.rs"]
 mod shells;

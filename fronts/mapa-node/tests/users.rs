@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::common::{Place, error, text};
 
-const USERS: [u32; 2] = [51_001, 51_002];
-const GROUP: u32 = 51_000;
+pub(crate) const USERS: [u32; 2] = [51_001, 51_002];
+pub(crate) const GROUP: u32 = 51_000;
 
 /// A place that both users may use; none if this is not root, or a root that cannot become them.
-fn place() -> Option<Place> {
+pub(crate) fn place() -> Option<Place> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: expected root, who can become two users");
         return None;
@@ -31,7 +31,7 @@ fn place() -> Option<Place> {
 }
 
 /// The program as one of the users.
-fn mapa(place: &Place, user: usize, words: &[&str]) -> Command {
+pub(crate) fn mapa(place: &Place, user: usize, words: &[&str]) -> Command {
     let own = place.mapa(words);
     // The built program may lie where only its builder can read it.
     let program = place.path().join("mapa");
@@ -69,7 +69,7 @@ fn kill(pid: &str) {
 }
 
 /// A program that is ended with all that it has started, also where a test fails.
-struct Running(std::process::Child);
+pub(crate) struct Running(pub(crate) std::process::Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
