@@ -32,7 +32,6 @@ use first_come::{acquire_behind, acquire_fifo, is_behind};
 pub(crate) use grant::grant;
 pub(crate) use request::{
     AcquireAttempt, AcquireRequest, FIRST_COME, Granted, WaitStatus, refusal_of, turn, wait_reason,
-    waiting,
 };
 use scheduled::acquire_scheduled;
 pub(crate) use snapshot::{NodeSnapshot, snapshot, snapshot_of};

@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::run_daemon::{DaemonArgs, drive};
 use crate::shell_files;
 
-use crate::status::{StatusArgs, status};
+use crate::status::status;
 
 /// Services of one machine.
 #[derive(Debug, Parser)]
@@ -48,7 +48,7 @@ pub(crate) enum Service {
     /// Replay recorded events to a fresh scheduler, and compare its actions with the recorded ones.
     Replay(ReplayArgs),
     /// Report the state of the daemon.
-    Status(StatusArgs),
+    Status,
     /// Write completions of the command line for a shell: bash, zsh, fish, elvish or powershell.
     #[command(after_help = COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -91,7 +91,7 @@ pub fn daemon(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
-    // `replay`, `slo` and `status` use no ledger, so its path is found only for those that do.
+    // `replay` uses no ledger, so its path is found only for those that do.
     let is_described = !cli.machine.spec().machine.is_empty();
     let ledger = || ledger_file(cli.ledger.as_deref(), is_described);
     match &cli.service {
@@ -102,7 +102,7 @@ fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
             let ledger = ledger().unwrap_or_else(|_| Path::new(SHARED).join("ledger.db"));
             return Ok(u8::from(!doctor(args, &cli.machine, &ledger, output)?));
         }
-        Some(Service::Status(args)) => status(args, output)?,
+        Some(Service::Status) => status(&ledger()?, output)?,
         Some(Service::Completions(args)) => {
             shell_files::completions(&Daemon::command(), args, output);
         }

@@ -465,27 +465,24 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
 
 fn sockets(found: &mut Diagnosis, config: &DaemonConfig) {
     let service = &config.service;
-    for (what, path) in [
-        ("socket", &service.socket),
-        ("latencies", &service.latencies),
-    ] {
-        let Some(path) = path else {
-            found.missing(
-                what,
-                format!("`service.{what}` is not set"),
-                "set it in the configuration if somebody is to ask or tell there",
-            );
-            continue;
-        };
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        if folder.is_dir() && may_write(folder) {
-            found.ok(what, path.display().to_string());
-        } else {
-            found.broken(
-                what,
-                format!("{}: may not be written", folder.display()),
-                "RuntimeDirectory=mapa in the unit makes /run/mapa",
-            );
+    let what = "latencies";
+    match &service.latencies {
+        None => found.missing(
+            what,
+            "`service.latencies` is not set",
+            "set it in the configuration if tenants are to tell how long requests take",
+        ),
+        Some(path) => {
+            let folder = path.parent().unwrap_or(Path::new("/"));
+            if folder.is_dir() && may_write(folder) {
+                found.ok(what, path.display().to_string());
+            } else {
+                found.broken(
+                    what,
+                    format!("{}: may not be written", folder.display()),
+                    "RuntimeDirectory=mapa in the unit makes /run/mapa",
+                );
+            }
         }
     }
     if let Some(group) = &service.group

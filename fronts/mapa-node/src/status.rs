@@ -1,83 +1,37 @@
 //! `mapa-node status`: how the daemon of this machine is, asked at its socket.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
-use clap::Args;
-use mapa_front::answer::node::{NodeAnswer, NodeQuery, SocketAnswer, Status};
+use mapa_front::answer::node::{NODE_VERSION, NodeAnswer, NodeQuery, SocketAnswer, Status};
 use mapa_front::text::counted;
 
+use crate::client::{Client, socket_of};
 use crate::error::Error;
 use crate::ledger::now;
 use crate::operator::{date, length};
 use crate::output::Output;
 
-/// How long the daemon may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The most bytes of an answer.
-const ANSWER: u64 = 16 << 20;
-
-/// It serves so many at once and hangs up on others.
-const CROWD: &str = "no answer: too many ask at once, ask again";
-
-/// Which daemon is asked.
-#[derive(Debug, Args)]
-pub(crate) struct StatusArgs {
-    /// The socket of the daemon: `service.socket` of its configuration.
-    #[arg(long, value_name = "FILE", default_value = "/run/mapa/node")]
-    pub socket: PathBuf,
-}
-
-/// Asks, and prints the answer.
+/// Asks the daemon of a ledger, and prints the answer.
 ///
 /// # Errors
-/// Nobody answers there.
-pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Error> {
-    let answer = ask(&args.socket)?;
-    match answer.result {
-        NodeAnswer::Status { .. } if output.json => output.object(&answer),
+/// Nobody answers, or somebody else than the daemon.
+pub(crate) fn status(ledger: &Path, output: Output) -> Result<(), Error> {
+    let Some(mut client) = Client::connect(ledger)? else {
+        return Err(Error::at(
+            socket_of(ledger).display(),
+            "nobody answers there: expected a daemon of this ledger",
+        ));
+    };
+    let asked = client.ask(&NodeQuery::Status {}, &mut |text| output.aside(text));
+    match asked.map_err(|error| error.told_at(client.socket()))? {
+        NodeAnswer::Status { status } if output.json => output.object(&SocketAnswer {
+            version: NODE_VERSION,
+            result: NodeAnswer::Status { status },
+        }),
         NodeAnswer::Status { status } => show(&status, output),
-        NodeAnswer::Error { error, .. } => return Err(Error::at(args.socket.display(), error)),
-        _ => {
-            return Err(Error::at(
-                args.socket.display(),
-                "it answers another question: expected its status",
-            ));
-        }
+        _ => return Err(client.unexpected()),
     }
     Ok(())
-}
-
-fn ask(socket: &Path) -> Result<SocketAnswer, Error> {
-    let at = |what: &dyn std::fmt::Display| Error::at(socket.display(), what);
-    let failed = |error: io::Error| match error.kind() {
-        // It hangs up on one more before that has said anything.
-        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => at(&CROWD),
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            at(&format_args!("no answer within {} s", PATIENCE.as_secs()))
-        }
-        _ => at(&error),
-    };
-    let mut stream = UnixStream::connect(socket).map_err(|error| {
-        at(&format_args!(
-            "{error}: expected a daemon with this `service.socket`, and leave to ask there"
-        ))
-    })?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(&failed)?;
-    stream.set_write_timeout(Some(PATIENCE)).map_err(&failed)?;
-    let question = serde_json::to_string(&NodeQuery::Status {}).map_err(|error| at(&error))?;
-    writeln!(stream, "{question}").map_err(&failed)?;
-    let mut line = String::new();
-    // One line, and no more than this: what answers there need not be a daemon.
-    let read = BufReader::new(stream.take(ANSWER)).read_line(&mut line);
-    match read.map_err(&failed)? {
-        // End of file before an answer.
-        0 => Err(at(&CROWD)),
-        _ => serde_json::from_str(&line).map_err(|error| at(&error)),
-    }
 }
 
 fn show(status: &Status, output: Output) {

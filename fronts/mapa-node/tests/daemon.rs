@@ -537,15 +537,8 @@ fn a_driver_that_fails_while_the_machine_is_read_anew_is_asked_again() {
 #[test]
 fn the_socket_answers_its_group_and_the_counters_are_there() {
     let place = Place::new();
-    let socket = place.path().join("socket");
-    let config = place.path().join("node.toml");
-    std::fs::write(
-        &config,
-        format!("[service]\nsocket = \"{}\"\n", socket.display()),
-    )
-    .unwrap();
-    let words = ["--scheduler", "fifo", "--config", config.to_str().unwrap()];
-    let daemon = Daemon::start(&place, &words);
+    let socket = place.path().join("ledger.db.sock");
+    let daemon = Daemon::start(&place, &["--scheduler", "fifo"]);
     let ask = |question: &str| -> Value {
         let mut stream = UnixStream::connect(&socket).unwrap();
         writeln!(stream, "{question}").unwrap();
@@ -578,21 +571,21 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
         .spawn()
         .unwrap();
     place.await_lines("up", 1);
-    let leases = ask("{\"query\":\"leases\"}");
+    let ps = ask("{\"query\":\"ps\"}");
     assert_eq!(
-        leases["leases"][0]["devices"].as_array().unwrap().len(),
+        ps["ps"]["leases"][0]["devices"].as_array().unwrap().len(),
         3,
-        "{leases}"
+        "{ps}"
     );
     // The same by the program, for people and programs.
-    let program = |words: &[&str], socket: &std::path::Path| {
+    let program = |words: &[&str], ledger: &std::path::Path| {
         Command::new(env!("CARGO_BIN_EXE_mapa-node"))
             .args(words)
-            .arg(socket)
+            .arg(ledger)
             .output()
             .unwrap()
     };
-    let told = program(&["status", "--socket"], &socket);
+    let told = program(&["status", "--ledger"], &place.ledger());
     let said = text(&told);
     assert!(told.status.success());
     for words in [
@@ -602,11 +595,11 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
     ] {
         assert!(said.contains(words), "{said}");
     }
-    let told = program(&["--json", "status", "--socket"], &socket);
+    let told = program(&["--json", "status", "--ledger"], &place.ledger());
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
     assert_valid("node-answer", &told);
     assert_eq!(told["result"]["status"]["leases"], 1, "{told}");
-    let nobody = program(&["status", "--socket"], &place.path().join("nobody"));
+    let nobody = program(&["status", "--ledger"], &place.path().join("nobody"));
     assert_eq!(nobody.status.code(), Some(125));
     assert!(
         error(&nobody).contains("expected a daemon"),
@@ -622,7 +615,7 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
     for (question, expected) in [
         ("{\"query\":\"x\"}", "expected"),
         ("x", "expected"),
-        ("{\"query\":\"queue\",\"y\":1}", "expected"),
+        ("{\"query\":\"ps\",\"y\":1}", "expected"),
     ] {
         let answer = ask(question);
         assert_eq!(answer["answer"], "error");
@@ -631,13 +624,13 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
             "{answer}"
         );
     }
-    for query in ["status", "leases", "queue", "metrics"] {
+    for query in ["status", "ps", "free", "tenants", "recover", "metrics"] {
         assert_valid("node-query", &serde_json::json!({ "query": query }));
     }
     // A question that never ends is answered, and nobody else is kept waiting.
     let mut stream = UnixStream::connect(&socket).unwrap();
     stream.write_all(&vec![b'x'; 5000]).unwrap();
-    assert_eq!(ask("{\"query\":\"queue\"}")["answer"], "queue");
+    assert_eq!(ask("{\"query\":\"free\"}")["answer"], "free");
     assert!(run.wait().unwrap().success());
     assert_eq!(daemon.end("-TERM"), Some(0));
     assert!(!socket.exists());
@@ -686,10 +679,10 @@ fn doctor_says_what_a_machine_lacks_and_what_to_do() {
     let place = Place::new();
     drop(place.json(&["free"]));
     let config = place.path().join("node.toml");
-    let socket = place.path().join("none/socket");
+    let socket = place.path().join("none/latencies");
     std::fs::write(
         &config,
-        format!("[service]\nsocket = \"{}\"\n", socket.display()),
+        format!("[service]\nlatencies = \"{}\"\n", socket.display()),
     )
     .unwrap();
     let doctor = || {
@@ -709,7 +702,7 @@ fn doctor_says_what_a_machine_lacks_and_what_to_do() {
     let of = |what: &str| checks.iter().find(|check| check["check"] == what).unwrap();
     assert_eq!(of("ledger")["status"], "ok", "{answer}");
     assert_eq!(of("MIG")["status"], "missing", "{answer}");
-    assert_eq!(of("socket")["status"], "broken", "{answer}");
+    assert_eq!(of("latencies")["status"], "broken", "{answer}");
     assert_eq!(output.status.code(), Some(1));
     for check in checks {
         assert_eq!(check["status"] == "ok", check["hint"].is_null(), "{check}");
@@ -720,7 +713,7 @@ fn doctor_says_what_a_machine_lacks_and_what_to_do() {
     assert!(
         checks
             .iter()
-            .any(|check| check["check"] == "socket" && check["status"] == "missing")
+            .any(|check| check["check"] == "latencies" && check["status"] == "missing")
     );
 }
 
@@ -803,8 +796,7 @@ fn exporters_of_tenants_are_heard_and_what_is_missing_is_reported() {
     std::fs::write(
         &config,
         format!(
-            "[queue]\npoll_ms = 100\n[service]\nsocket = \"{}\"\nmetrics = \"{address}\"\n[telemetry]\ndcgm = \"http://127.0.0.1:1/metrics\"\n[tenants.api.exporter]\nkind = \"dynamo\"\nurl = \"{url}\"\nmetric = \"dynamo_frontend_inter_token_latency_seconds\"\nmodel_name = \"m\"\n",
-            place.path().join("socket").display()
+            "[queue]\npoll_ms = 100\n[service]\nmetrics = \"{address}\"\n[telemetry]\ndcgm = \"http://127.0.0.1:1/metrics\"\n[tenants.api.exporter]\nkind = \"dynamo\"\nurl = \"{url}\"\nmetric = \"dynamo_frontend_inter_token_latency_seconds\"\nmodel_name = \"m\"\n",
         ),
     )
     .unwrap();
@@ -845,7 +837,7 @@ fn exporters_of_tenants_are_heard_and_what_is_missing_is_reported() {
             && bucket("0.0256") == count
             && of("mapa_missing_signals") > 0
     });
-    let mut stream = UnixStream::connect(place.path().join("socket")).unwrap();
+    let mut stream = UnixStream::connect(place.path().join("ledger.db.sock")).unwrap();
     writeln!(stream, "{{\"query\":\"status\"}}").unwrap();
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();

@@ -436,19 +436,14 @@ fn a_job_on_an_instance_that_the_daemon_has_made_gets_its_uuid() {
 fn an_action_whose_lever_fails_is_reported_and_repeated() {
     let machine = Machine::new();
     let path = |name: &str| machine.place.path().join(name);
-    let (record, socket) = (path("record"), path("socket"));
-    let config = format!("[service]\nsocket = \"{}\"\n", socket.display());
-    std::fs::write(path("node.toml"), config).unwrap();
+    let record = path("record");
     let fails = "nvmlDeviceCreateGpuInstanceWithPlacement";
     let fault = fake_nvml::Fault::new(fails, fake_nvml::Code::Unknown);
     machine.fake.inject(fault).unwrap();
-    let (config, scheduler) = (path("node.toml"), "pcie-plan,repartition=0");
-    let [config, record_to] = [&config, &record].map(|path| path.to_str().unwrap());
+    let record_to = record.to_str().unwrap();
     let words = [
         "--scheduler",
-        scheduler,
-        "--config",
-        config,
+        "pcie-plan,repartition=0",
         "--record",
         record_to,
     ];
@@ -471,8 +466,8 @@ fn an_action_whose_lever_fails_is_reported_and_repeated() {
     }
     let status = || {
         let output = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
-            .args(["status", "--socket"])
-            .arg(&socket)
+            .args(["status", "--ledger"])
+            .arg(machine.place.ledger())
             .output();
         super::common::text(&output.unwrap())
     };
@@ -482,7 +477,7 @@ fn an_action_whose_lever_fails_is_reported_and_repeated() {
         said.contains("error      ") && said.contains(fails),
         "{said}"
     );
-    let mut stream = UnixStream::connect(&socket).unwrap();
+    let mut stream = UnixStream::connect(path("ledger.db.sock")).unwrap();
     writeln!(stream, "{{\"query\":\"metrics\"}}").unwrap();
     let mut metrics = String::new();
     BufReader::new(stream).read_line(&mut metrics).unwrap();

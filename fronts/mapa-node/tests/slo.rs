@@ -174,9 +174,8 @@ fn slo_guards_a_tenant_named_by_its_socket_and_prints_what_it_would_do() {
         .unwrap();
     std::fs::write(path("pid"), neighbour.id().to_string()).unwrap();
     let config = format!(
-        "[service]\nlatencies = \"{}\"\nsocket = \"{}\"\n[levers]\nblock_devices = [\"254:0\"]\n[slo]\ncontroller = \"slo-replay\"\n[slo.tenants.api]\nlatency_slo_ms = 15\n[slo.neighbours.etl]\nactivity = \"copy\"\nactive_above_mb_s = 1\npid_file = \"{}\"\n",
+        "[service]\nlatencies = \"{}\"\n[levers]\nblock_devices = [\"254:0\"]\n[slo]\ncontroller = \"slo-replay\"\n[slo.tenants.api]\nlatency_slo_ms = 15\n[slo.neighbours.etl]\nactivity = \"copy\"\nactive_above_mb_s = 1\npid_file = \"{}\"\n",
         path("socket"),
-        path("asked"),
         path("pid")
     );
     std::fs::write(path("node.toml"), config).unwrap();
@@ -201,7 +200,7 @@ fn slo_guards_a_tenant_named_by_its_socket_and_prints_what_it_would_do() {
     while daemon.try_wait().unwrap().is_none() {
         drop(to.send_to(b"api 40000000\nstranger 1\n", path("socket")));
         for ask in ["status", "metrics"] {
-            if let Some(answer) = asked(&folder.path().join("asked"), ask) {
+            if let Some(answer) = asked(&folder.path().join("ledger.db.sock"), ask) {
                 answers.insert(ask, answer);
             }
         }

@@ -18,10 +18,6 @@ pub const NODE_VERSION: u32 = 2;
 pub enum NodeQuery {
     /// How the daemon is.
     Status {},
-    /// Who holds what.
-    Leases {},
-    /// Who waits.
-    Queue {},
     /// All counters, as `/metrics` has them.
     Metrics {},
     /// Devices for the process that asks.
@@ -149,16 +145,6 @@ pub enum NodeAnswer {
         /// Its state.
         status: Box<Status>,
     },
-    /// Who holds what.
-    Leases {
-        /// The leases that hold.
-        leases: Vec<LeaseStatus>,
-    },
-    /// Who waits.
-    Queue {
-        /// The queue, first come first.
-        queue: Vec<TicketStatus>,
-    },
     /// All counters.
     Metrics {
         /// In OpenMetrics' text form.
@@ -281,42 +267,6 @@ pub struct GrantedDevice {
     pub whole: String,
     /// Profile and start of an instance; empty for the whole device.
     pub part: String,
-}
-
-/// A lease.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LeaseStatus {
-    /// Its number.
-    pub lease: i64,
-    /// The tenant.
-    pub tenant: String,
-    /// The user.
-    pub uid: u32,
-    /// The devices, in rank order.
-    pub devices: Vec<String>,
-    /// Since when, nanoseconds since 1970.
-    pub since_ns: i64,
-    /// Until when at the latest, nanoseconds since 1970.
-    pub expires_ns: Option<i64>,
-    /// The place in the queue that it came from.
-    pub ticket: Option<i64>,
-    /// The process that does the work.
-    pub pid: Option<i32>,
-}
-
-/// A place in the queue.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TicketStatus {
-    /// Its number.
-    pub ticket: i64,
-    /// The tenant.
-    pub tenant: String,
-    /// Since when, nanoseconds since 1970.
-    pub since_ns: i64,
-    /// Why.
-    pub reason: String,
 }
 
 /// An answer of the socket with the version of its form.

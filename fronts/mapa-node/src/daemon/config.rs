@@ -207,9 +207,7 @@ impl Default for LeversConfig {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Service {
-    /// The Unix socket at which it answers; none if absent.
-    pub socket: Option<PathBuf>,
-    /// The group whose members may ask there; the group of the daemon, if absent.
+    /// The group whose members may use its sockets; the group of the daemon, if absent.
     pub group: Option<String>,
     /// Where `/metrics` is served by HTTP: an address of this machine; nowhere, if absent.
     pub metrics: Option<SocketAddr>,
@@ -289,7 +287,6 @@ mod tests {
                 ..LeversConfig::default()
             },
             service: Service {
-                socket: Some("/run/mapa/node".into()),
                 group: Some("mapa".to_owned()),
                 metrics: Some(([127, 0, 0, 1], 9464).into()),
                 latencies: Some("/run/mapa/latencies".into()),
@@ -334,10 +331,12 @@ mod tests {
             assert_eq!(set(unit, "UMask"), ["0007"], "{program}");
             assert_eq!(set(unit, "RuntimeDirectoryMode"), ["0750"], "{program}");
             assert_eq!(set(unit, "RuntimeDirectoryPreserve"), ["yes"], "{program}");
-            // The ledger, which both use.
-            assert_eq!(set(unit, "StateDirectory"), ["mapa"], "{program}");
-            assert_eq!(set(unit, "StateDirectoryMode"), ["2770"], "{program}");
         }
+        // Both use the ledger. Its folder is that of one of them: at its start a unit sets the mode of its folders anew.
+        let [case, node] = UNITS;
+        assert_eq!(set(node, "StateDirectory"), ["mapa"]);
+        assert_eq!(set(node, "StateDirectoryMode"), ["0750"]);
+        assert_eq!(set(case, "StateDirectory"), [""; 0]);
     }
 
     /// The programs of tenants inherit what a unit takes away, and end with it unless it says otherwise.

@@ -52,14 +52,10 @@ pub(crate) fn serve(
 ) -> Result<ServiceHandles, Error> {
     let mut handles = ServiceHandles::default();
     let group = config.group.as_deref();
-    let beside = socket_of(ledger.path());
-    let named = config.socket.iter().filter(|path| **path != beside);
-    let mut listeners = Vec::new();
-    for path in [&beside].into_iter().chain(named) {
-        listeners.push(socket::listen(path, group)?);
-        handles.files.push(path.clone());
-    }
-    let sessions = Sessions::new(listeners, (served, ledger.id()), shared, news)?;
+    let socket = socket_of(ledger.path());
+    let listener = socket::listen(&socket, group)?;
+    handles.files.push(socket);
+    let sessions = Sessions::new(listener, (served, ledger.id()), shared, news)?;
     thread::spawn(move || sessions.run());
     if let Some(path) = &config.latencies {
         latencies::serve(path, group, outside)?;

@@ -49,7 +49,7 @@ const MOST: u64 = 65_536;
 /// The numbers of what is no connection.
 const NEWS: u64 = 0;
 const DONE: u64 = 1;
-const LISTENERS: u64 = 2;
+const LISTENER: u64 = 2;
 
 /// A connection.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl Session {
 /// All connections, and who answers them.
 pub(super) struct Sessions {
     poll: OwnedFd,
-    listeners: Vec<UnixListener>,
+    listener: UnixListener,
     news: Arc<Mailbox<DriverNews>>,
     done: Arc<Mailbox<Done>>,
     office: Office,
@@ -187,12 +187,12 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Begins to answer at these sockets.
+    /// Begins to answer at a socket.
     ///
     /// # Errors
     /// The system gives no descriptors; the ledger cannot be opened.
     pub(super) fn new(
-        listeners: Vec<UnixListener>,
+        listener: UnixListener,
         (served, ledger): (&Served, &str),
         shared: &Arc<SharedStatus>,
         news: &Arc<Mailbox<DriverNews>>,
@@ -207,15 +207,12 @@ impl Sessions {
         };
         add(news, NEWS)?;
         add(&done, DONE)?;
-        for (number, listener) in (LISTENERS..).zip(&listeners) {
-            listener.set_nonblocking(true).map_err(failed)?;
-            add(listener, number)?;
-        }
-        let next = LISTENERS + listeners.len() as u64;
+        listener.set_nonblocking(true).map_err(failed)?;
+        add(&listener, LISTENER)?;
         Ok(Self {
             office: Office::open(served, &done)?,
             poll,
-            listeners,
+            listener,
             news: news.clone(),
             done,
             shared: shared.clone(),
@@ -224,7 +221,7 @@ impl Sessions {
             sessions: BTreeMap::new(),
             by_ticket: HashMap::new(),
             by_lease: HashMap::new(),
-            next,
+            next: LISTENER + 1,
             most: descriptors().saturating_sub(RESERVE).min(MOST),
             is_looking: false,
             look_at: Instant::now(),
@@ -254,9 +251,7 @@ impl Sessions {
                 match number {
                     NEWS => self.hear_driver(),
                     DONE => self.hear_office(),
-                    _ if number < LISTENERS + self.listeners.len() as u64 => {
-                        self.accept((number - LISTENERS) as usize);
-                    }
+                    LISTENER => self.accept(),
                     _ => self.serve(number, flags),
                 }
             }
@@ -265,11 +260,11 @@ impl Sessions {
         }
     }
 
-    /// Lets in whoever waits at a socket.
-    fn accept(&mut self, listener: usize) {
+    /// Lets in whoever waits at the socket.
+    fn accept(&mut self) {
         // Those that are there get their turn in between.
         for _ in 0..64 {
-            let stream = match self.listeners[listener].accept() {
+            let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 // Without a descriptor for it, nobody can be let in: whoever is idle goes.

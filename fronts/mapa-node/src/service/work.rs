@@ -10,15 +10,13 @@ use std::rc::Rc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-use mapa_front::answer::node::{
-    Grant, GrantedDevice, LeaseStatus, NodeAnswer, NodeQuery, RunQuery, TicketStatus,
-};
+use mapa_front::answer::node::{Grant, GrantedDevice, NodeAnswer, NodeQuery, RunQuery};
 use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec};
 use mapa_live::cgroup::MOUNT;
 use mapa_live::{DriverSnapshot, Identity, Live, Liveness, ProcessId, Processes};
 
 use crate::acquire::{
-    AcquireAttempt, AcquireContext, AcquireRequest, FIRST_COME, fetch, waiting, wake_head,
+    AcquireAttempt, AcquireContext, AcquireRequest, FIRST_COME, fetch, wake_head,
 };
 use crate::error::Error;
 use crate::foreign::driver_snapshot;
@@ -439,8 +437,6 @@ impl Decider<'_> {
                 let recovered = operator::recovered(self.ledger, &owner)?;
                 NodeAnswer::Recover { recovered }
             }
-            NodeQuery::Leases {} => self.leases()?,
-            NodeQuery::Queue {} => self.queue()?,
             _ => {
                 return Err(Error::malformed(
                     "another query: expected one of docs/schema",
@@ -559,36 +555,6 @@ impl Decider<'_> {
                 }
             }
             AcquireAttempt::Retry => return Err(Error::at("the ledger", "nothing was decided")),
-        })
-    }
-
-    fn leases(&mut self) -> Result<NodeAnswer, Error> {
-        let leases = self.ledger.read(|books| books.leases())?;
-        let held = leases.into_iter().map(|lease| LeaseStatus {
-            lease: lease.id,
-            tenant: lease.asker.tenant,
-            uid: lease.asker.uid,
-            devices: lease.devices.iter().map(ToString::to_string).collect(),
-            since_ns: lease.granted,
-            expires_ns: lease.expires,
-            ticket: lease.ticket,
-            pid: lease.child.map(|identity| identity.id.pid),
-        });
-        Ok(NodeAnswer::Leases {
-            leases: held.collect(),
-        })
-    }
-
-    fn queue(&mut self) -> Result<NodeAnswer, Error> {
-        let queue = self.ledger.read(|books| books.queue())?;
-        let waits = waiting(&queue).map(|ticket| TicketStatus {
-            ticket: ticket.id,
-            tenant: ticket.asker.tenant.clone(),
-            since_ns: ticket.since,
-            reason: ticket.reason.clone(),
-        });
-        Ok(NodeAnswer::Queue {
-            queue: waits.collect(),
         })
     }
 }
