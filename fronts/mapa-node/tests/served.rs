@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -55,15 +55,6 @@ impl Connection {
     pub(crate) fn ask(&mut self, query: &Value) -> Value {
         self.send(query);
         self.next()
-    }
-
-    /// Whether the other end has closed it.
-    pub(crate) fn is_closed(&mut self) -> bool {
-        let mut byte = [0];
-        match self.stream.read(&mut byte) {
-            Ok(length) => length == 0,
-            Err(error) => error.kind() == ErrorKind::ConnectionReset,
-        }
     }
 
     /// An answer that is there already.

@@ -572,7 +572,9 @@ fn read<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T, Err
 
 /// A text, at most so many bytes of it.
 fn shortened(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most.min(text.len()))]
+    let starts = text.char_indices().map(|(start, _)| start);
+    let end = starts.chain([text.len()]).take_while(|&end| end <= most);
+    &text[..end.last().unwrap_or_default()]
 }
 
 fn named(devices: Vec<DeviceKey>) -> Vec<GrantedDevice> {
