@@ -98,6 +98,11 @@ pub(crate) fn foreign(
                 None => node.keys(&[whole]).iter().any(|own| own.whole == key.whole),
             })
         };
+        // The processes of an owner outside carry no mark, and its lease withholds the device.
+        let mut outside = leases.iter().filter(|lease| lease.owner.is_some());
+        if outside.any(holds) {
+            continue;
+        }
         let owner = owners.of(pid, holds);
         // Drivers list some processes a little longer than they live.
         if matches!(owner, Owner::Holder) || processes.is_gone(pid) {
@@ -143,12 +148,14 @@ struct Owners<'a> {
 impl<'a> Owners<'a> {
     fn new(leases: &'a [Lease], processes: &'a Processes, mark: impl Fn(i64) -> String) -> Self {
         let mut by_pid: BTreeMap<i32, Vec<(&Identity, &Lease)>> = BTreeMap::new();
-        for lease in leases {
+        // No process is known by the lease of an owner outside.
+        let of_processes = || leases.iter().filter(|lease| lease.owner.is_none());
+        for lease in of_processes() {
             for own in lease.child.iter().chain([&lease.asker.process]) {
                 by_pid.entry(own.id.pid).or_default().push((own, lease));
             }
         }
-        let by_mark = leases.iter().map(|lease| (mark(lease.id), lease));
+        let by_mark = of_processes().map(|lease| (mark(lease.id), lease));
         Self {
             processes,
             by_mark: by_mark.collect(),

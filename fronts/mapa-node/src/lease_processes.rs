@@ -57,6 +57,10 @@ pub(crate) fn to_signal(
     mark: &str,
     signal: Signal,
 ) -> Vec<Identity> {
+    // The processes of an owner outside are not ours to signal.
+    let Some(process) = lease.process() else {
+        return Vec::new();
+    };
     let lives = Lives::new(processes);
     let is_marked = |process: &Identity| {
         let pid = process.id.pid;
@@ -74,7 +78,7 @@ pub(crate) fn to_signal(
                     || ledger.is_private && processes.program_of(pid).as_deref() == Some("mapa")
             })
     };
-    let holder = lives.here(&lease.asker.process).into_iter();
+    let holder = lives.here(process).into_iter();
     let mut told: Vec<Identity> = holder
         .filter(|process| is_holder(process) || is_marked(process))
         .collect();

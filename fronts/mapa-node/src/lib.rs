@@ -56,7 +56,7 @@ pub use daemon_cli::daemon;
 pub use error::Error;
 pub use ledger::{
     AuditEntry, AuditKind, AuditRow, Cordon, DeviceFault, DeviceKey, Durability, FaultKind, Lease,
-    Ledger, LedgerTx, QueueLeader, Requester, Tenant, Ticket, UnixNanos, now,
+    Ledger, LedgerTx, OutsideOwner, QueueLeader, Requester, Tenant, Ticket, UnixNanos, now,
 };
 pub use local_files::LocalFiles;
 pub use mapa_live::{Identity, Liveness, Processes};

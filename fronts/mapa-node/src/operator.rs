@@ -18,7 +18,9 @@ use crate::error::Error;
 use crate::foreign::driver_snapshot;
 use crate::health::{self, HealthTargets};
 use crate::job_process::RunEvents;
-use crate::ledger::{DeviceFault, DeviceKey, Durability, FaultKind, Lease, Ledger, UnixNanos, now};
+use crate::ledger::{
+    DeviceFault, DeviceKey, Durability, FaultKind, Lease, Ledger, OutsideOwner, UnixNanos, now,
+};
 use crate::memory::user;
 use crate::node::Node;
 use crate::output::Output;
@@ -88,7 +90,8 @@ pub(crate) fn ps(
             LeaseRow {
                 lease: lease.id,
                 tenant: lease.asker.tenant.clone(),
-                pid: lease.asker.process.id.pid,
+                pid: lease.process().map(|process| process.id.pid),
+                owner: lease.owner.as_ref().map(OutsideOwner::answer),
                 command_pid: lease.child.as_ref().map(|identity| identity.id.pid),
                 adopted: lease.adopted,
                 devices: lease.devices.iter().map(name).collect(),
@@ -152,7 +155,11 @@ fn troubles_of<'a>(
 /// Prints who holds devices.
 fn print_leases(leases: &[LeaseRow], at: UnixNanos, output: Output) {
     let rows = leases.iter().map(|lease| {
-        let state = if lease.adopted { "adopted" } else { "runs" };
+        let state = match (lease.pid, lease.adopted) {
+            (None, _) => "held",
+            (_, true) => "adopted",
+            _ => "runs",
+        };
         let state = match lease.fault.as_slice() {
             [] => state.to_owned(),
             trouble => format!("{state}; {}", trouble.join("; ")),
@@ -160,7 +167,7 @@ fn print_leases(leases: &[LeaseRow], at: UnixNanos, output: Output) {
         vec![
             lease.lease.to_string(),
             lease.tenant.clone(),
-            lease.pid.to_string(),
+            lease.pid.map_or("-".to_owned(), |pid| pid.to_string()),
             lease.devices.join(","),
             state,
             length(at - lease.granted_ns),
@@ -372,15 +379,13 @@ pub(crate) fn free(
             let lacks: Vec<&str> = faults.map(|fault| fault.detail.as_str()).collect();
             // A device that is withheld withholds its instances.
             let withheld = withheld.find(|device| device.device == parent || device.device == id);
+            let lease = seen.recovered.leases.iter().find(holds);
+            let owner = lease.and_then(|lease| lease.owner.as_ref());
             DeviceAvailability {
                 device: node.graph().device(id).name.clone(),
                 free: view.free().contains(id) && !view.is_cordoned(id),
-                lease: seen
-                    .recovered
-                    .leases
-                    .iter()
-                    .find(holds)
-                    .map(|lease| lease.id),
+                lease: lease.map(|lease| lease.id),
+                owner: owner.map(OutsideOwner::answer),
                 withheld: withheld.map(|device| device.why.clone()),
                 degraded: (!lacks.is_empty()).then(|| lacks.join(", ")),
             }
@@ -395,6 +400,7 @@ pub(crate) fn free(
         device: fault.device.clone(),
         free: false,
         lease: None,
+        owner: None,
         withheld: Some(format!("unhealthy: {}", fault.detail)),
         degraded: None,
     }));
@@ -408,7 +414,10 @@ pub(crate) fn free(
 /// Prints which devices are free.
 pub(crate) fn show_free(answer: &Free, output: Output) {
     let lines = answer.devices.iter().map(|row| {
-        let lease = row.lease.map(|lease| format!("lease {lease}"));
+        let owner = row.owner.as_ref();
+        let owner = owner.map(|owner| format!(" of {} {}", owner.kind, owner.name));
+        let owner = owner.unwrap_or_default();
+        let lease = row.lease.map(|lease| format!("lease {lease}{owner}"));
         let degraded = row
             .degraded
             .as_ref()

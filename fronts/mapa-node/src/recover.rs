@@ -1,4 +1,5 @@
-//! Recovery: leases whose owner is gone are freed, or adopted if what they started goes on.
+//! Recovery: leases whose process is gone are freed, or adopted if what they started goes on. Leases of owners outside
+//! stay.
 //!
 //! Every program that is about to decide does this first, in the transaction of the decision. So
 //! nothing must be running for a crash to be noticed, and nobody decides on what a crash left.
@@ -117,8 +118,13 @@ pub(crate) fn recover_leases(
     let mut marked: Option<Marked> = None;
     let lives = Lives::new(processes);
     for lease in books.leases()? {
+        // Only the word of an owner outside ends its lease, in a later boot too: it compares when it starts.
+        let Some(process) = lease.process() else {
+            done.leases.push(lease);
+            continue;
+        };
         end_late(books, (processes, &lives), &lease, owner);
-        match lives.of(&lease.asker.process) {
+        match lives.of(process) {
             Liveness::Runs | Liveness::Elsewhere => {
                 done.leases.push(lease);
                 continue;

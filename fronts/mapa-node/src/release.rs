@@ -12,7 +12,7 @@ use crate::acquire::wake_head;
 use crate::error::Error;
 use crate::job_process::GRACE;
 use crate::lease_processes::{Lives, to_signal};
-use crate::ledger::{Durability, Lease, Ledger};
+use crate::ledger::{Durability, Lease, Ledger, OutsideOwner};
 use crate::mark::{self, MARK};
 use crate::output::Output;
 use crate::recover::recover;
@@ -35,6 +35,9 @@ pub(crate) fn end(
     let lease = lease.ok_or_else(|| no_lease(id, &leases))?;
     if is_forced {
         may_force(lease, uid)?;
+    }
+    if let Some(outside) = &lease.owner {
+        return end_outside(ledger, lease, outside, is_forced, owner);
     }
     let ended = end_processes(ledger, lease, &processes);
     // If the holder was killed, or is not ours, recovery frees the devices now rather than at the next request.
@@ -70,6 +73,34 @@ pub(crate) fn show(answer: &Released, output: Output) {
         ));
     }
     output.line(format!("lease {} has ended", answer.released));
+}
+
+/// Ends the lease of an owner outside, whose processes are not known here: by force only.
+///
+/// # Errors
+/// It is not forced.
+fn end_outside(
+    ledger: &mut Ledger,
+    lease: &Lease,
+    outside: &OutsideOwner,
+    is_forced: bool,
+    owner: &str,
+) -> Result<Released, Error> {
+    let id = lease.id;
+    if !is_forced {
+        return Err(Error::malformed(format_args!(
+            "lease {id} is of {outside}, and mapa knows no process of it: expected {} to end it, or --force by root or user {} once nothing of it computes any more",
+            outside.kind(),
+            outside.uid()
+        )));
+    }
+    let why = format!("ended by force, and {outside} did not say so");
+    ledger.change(Durability::Disk, |books| books.release(owner, lease, &why))?;
+    wake_head(ledger)?;
+    Ok(Released {
+        released: id,
+        forced: Some(why),
+    })
 }
 
 /// Whether a user may end a lease whatever becomes of its processes.
@@ -158,7 +189,7 @@ fn still(ledger: &mut Ledger, id: i64) -> Result<bool, Error> {
 
 fn alive(processes: &Processes, lease: &Lease, mark: &str) -> bool {
     let lives = Lives::new(processes);
-    let own = [&lease.asker.process].into_iter().chain(&lease.child);
+    let own = lease.process().into_iter().chain(&lease.child);
     { own }.any(|process| lives.here(process).is_some())
         || processes.marked(MARK).found.contains_key(mark)
 }

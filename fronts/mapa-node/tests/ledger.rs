@@ -82,7 +82,7 @@ fn newer_ledger_and_foreign_file_give_different_errors() {
     drop(database);
     let error = Ledger::open(place.ledger()).unwrap_err().to_string();
     assert!(
-        error.contains("version 99") && error.contains("expected 6 or less"),
+        error.contains("version 99") && error.contains("expected 7 or less"),
         "{error}"
     );
 
@@ -104,7 +104,7 @@ fn ledger_of_version_4_is_converted() {
     database.execute_batch(back).unwrap();
     for (table, columns) in [
         ("decisions", &["uid", "command", "status", "hash"][..]),
-        ("leases", &["deadline"]),
+        ("leases", &["deadline", "owner_name", "owner_kind"]),
     ] {
         for column in columns {
             let drop = format!("ALTER TABLE {table} DROP COLUMN {column}");

@@ -58,8 +58,11 @@ pub struct LeaseRow {
     pub lease: i64,
     /// The tenant.
     pub tenant: String,
-    /// The process that frees the devices at the end; of an adopted lease, one that still runs.
-    pub pid: i32,
+    /// The process that frees the devices at the end; of an adopted lease, one that still runs. None of a lease with
+    /// an `owner`.
+    pub pid: Option<i32>,
+    /// Who ends the lease, if no process holds it.
+    pub owner: Option<LeaseOwner>,
     /// The process of the command.
     pub command_pid: Option<i32>,
     /// Whether its requester has died while its processes go on.
@@ -74,6 +77,16 @@ pub struct LeaseRow {
     pub expires_ns: Option<i64>,
     /// The command.
     pub command: String,
+}
+
+/// Whose word alone ends a lease that no process holds, such as a pod of Kubernetes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeaseOwner {
+    /// The program that tells of it, such as `kubernetes` or `slurm`.
+    pub kind: String,
+    /// Its name there, such as the UID of a pod.
+    pub name: String,
 }
 
 /// A waiting job.
@@ -177,6 +190,8 @@ pub struct DeviceAvailability {
     pub free: bool,
     /// The lease that holds it.
     pub lease: Option<i64>,
+    /// Who ends that lease, if no process holds it.
+    pub owner: Option<LeaseOwner>,
     /// Why it is not free, if no lease explains it.
     pub withheld: Option<String>,
     /// The faults of its links, which do not withhold it. Decisions take that into account.

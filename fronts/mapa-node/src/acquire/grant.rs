@@ -61,6 +61,7 @@ pub(crate) fn grant(
     Ok(Lease {
         id,
         asker: asker.clone(),
+        owner: None,
         child: None,
         adopted: false,
         devices,

@@ -14,7 +14,7 @@ use mapa_sched::{Assignment, Event, Job, JobId, RunTime, Time};
 use super::config::DaemonConfig;
 use crate::acquire::NodeSnapshot;
 use crate::error::Error;
-use crate::ledger::{Lease, LedgerTx, Ticket, UnixNanos, now};
+use crate::ledger::{ENDED_BY_OWNER, Lease, LedgerTx, Ticket, UnixNanos, now};
 use crate::node::{Cause, Node};
 use crate::plan::request;
 
@@ -435,8 +435,8 @@ fn health(whole: DeviceId, trouble: Option<String>) -> Event {
 
 /// The end of a job, by what the audit says of its lease.
 fn end(job: JobId, reason: &str) -> Event {
-    // The words of `mapa run` and of `mapa release`.
-    if reason.ends_with("ended with status 0") {
+    // The words of `mapa run`, of owners outside and of `mapa release`.
+    if reason.ends_with("ended with status 0") || reason == ENDED_BY_OWNER {
         Event::Finished(job)
     } else if reason.starts_with("ended by ") {
         Event::Cancelled(job)

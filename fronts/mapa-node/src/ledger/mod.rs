@@ -8,6 +8,8 @@
 
 mod chain;
 mod leader;
+mod outside;
+mod owner;
 mod rows;
 mod schema;
 mod transaction;
@@ -31,6 +33,8 @@ use crate::error::Error;
 use crate::mark::{MARK, VARIABLE};
 
 pub use mapa_front::answer::mapa::{AuditRow, Cordon, DeviceFault, Tenant};
+pub(crate) use owner::ENDED_BY_OWNER;
+pub use owner::OutsideOwner;
 pub(crate) use rows::since_boot;
 pub use rows::{
     AuditEntry, AuditKind, DeviceKey, FaultKind, Lease, QueueLeader, Requester, Ticket, UnixNanos,
@@ -52,9 +56,9 @@ const LOG_PAGES: i64 = 256;
 /// What a change must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Kill -9 of every program. A lease needs no more: its process does not survive a power cut.
+    /// Kill -9 of every program. The lease of a process needs no more: the process does not survive a power cut.
     Boot,
-    /// A power cut: cordons, layouts, and what else outlives a boot.
+    /// A power cut: cordons, layouts, leases that no process holds, and what else outlives a boot.
     Disk,
 }
 

@@ -6,6 +6,7 @@ use mapa_live::Identity;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
+use super::owner::OutsideOwner;
 use crate::memory::user_of;
 
 /// A moment: nanoseconds since 1970, as the ledger keeps it.
@@ -198,8 +199,10 @@ impl Requester {
 pub struct Lease {
     /// Its number. No other lease of the ledger ever has it.
     pub id: i64,
-    /// Who holds it. The process is the one that frees the devices at the end.
+    /// Who holds it. The process is the one that frees the devices at the end: see [`process`](Self::process).
     pub asker: Requester,
+    /// Whose word alone ends it, if no process holds it.
+    pub owner: Option<OutsideOwner>,
     /// The process that does the work, and its start.
     pub child: Option<Identity>,
     /// Whether the process that held it is gone, and what it had started goes on.
@@ -218,6 +221,14 @@ pub struct Lease {
     pub cgroup: Option<String>,
     /// The folder of the control group into which a daemon moves them to limit them, if they leave the other for it.
     pub limited: Option<String>,
+}
+
+impl Lease {
+    /// The process whose life keeps the lease valid; none if its owner is outside.
+    #[must_use]
+    pub fn process(&self) -> Option<&Identity> {
+        self.owner.is_none().then_some(&self.asker.process)
+    }
 }
 
 /// What can be wrong with a device.

@@ -6,13 +6,14 @@ use crate::error::Error;
 
 /// What each version adds. A ledger of version `n` has run the first `n`; one that is shipped never
 /// changes, a change is a further step.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     FIRST,
     HEALTH_AND_GROUPS,
     LEADER_AND_CHANGES,
     NO_CHANGES,
     LEADER_BY_NAME,
     CHAINED_AUDIT,
+    OUTSIDE_OWNERS,
 ];
 
 /// `MAPA`: the number in the file's header by which SQLite leaves programs to tell their files from others'.
@@ -190,6 +191,12 @@ ALTER TABLE decisions ADD COLUMN status INTEGER;
 ALTER TABLE decisions ADD COLUMN hash TEXT;
 
 ALTER TABLE leases ADD COLUMN deadline INTEGER;
+";
+
+/// The owner of a lease that no process holds. The columns of its process are empty and zero.
+const OUTSIDE_OWNERS: &str = "
+ALTER TABLE leases ADD COLUMN owner_kind TEXT;
+ALTER TABLE leases ADD COLUMN owner_name TEXT CHECK ((owner_kind IS NULL) = (owner_name IS NULL));
 ";
 
 /// The text of the only trigger of a ledger, as SQLite keeps it.

@@ -1,9 +1,11 @@
 //! The ledger within one transaction.
 
 use mapa_live::{Identity, ProcessId};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::chain::{self, ChainedFields};
+use super::owner::OutsideOwner;
 use super::rows::{
     AuditEntry, AuditKind, DeviceKey, Lease, Requester, Ticket, UnixNanos, now, since_boot,
 };
@@ -190,7 +192,8 @@ impl<'t> LedgerTx<'t> {
     pub fn leases(&self) -> Result<Vec<Lease>, Error> {
         let mut select = self.at.prepare_cached(
             "SELECT tenant, uid, boot, namespace, pid, start, command, policy, spec,
-                    id, child, child_start, adopted, granted, expires, ticket, cgroup, limited, deadline FROM leases ORDER BY id",
+                    id, child, child_start, adopted, granted, expires, ticket, cgroup, limited, deadline, owner_kind, owner_name
+             FROM leases ORDER BY id",
         )?;
         let rows = select.query_map([], |row| {
             let asker = asker(row)?;
@@ -202,9 +205,18 @@ impl<'t> LedgerTx<'t> {
                 id: ProcessId { pid, start },
                 ..asker.process.clone()
             });
+            let owner = match row.get_ref(19)? {
+                ValueRef::Null => None,
+                _ => Some(OutsideOwner::of_row(
+                    printable(row, 19)?,
+                    printable(row, 20)?,
+                    asker.uid,
+                )),
+            };
             Ok(Lease {
                 id: row.get(9)?,
                 asker,
+                owner,
                 child,
                 adopted: row.get(12)?,
                 devices: Vec::new(),
@@ -244,6 +256,19 @@ impl<'t> LedgerTx<'t> {
         expires: Option<UnixNanos>,
         reason: &str,
     ) -> Result<i64, Error> {
+        self.grant_to(asker, &asker.audited(), devices, ticket, expires, reason)
+    }
+
+    /// As [`grant`](Self::grant), with the one who decided as the audit names it.
+    pub(super) fn grant_to(
+        &self,
+        asker: &Requester,
+        audited: &str,
+        devices: &[DeviceKey],
+        ticket: Option<i64>,
+        expires: Option<UnixNanos>,
+        reason: &str,
+    ) -> Result<i64, Error> {
         // The tenant comes first, because the lease's row refers to it.
         self.register_tenant(asker)?;
         let names: Vec<String> = devices.iter().map(DeviceKey::to_string).collect();
@@ -260,7 +285,7 @@ impl<'t> LedgerTx<'t> {
             devices: &names,
             expires,
             command: Some(&asker.command),
-            ..AuditEntry::new(AuditKind::Grant, &asker.audited(), reason)
+            ..AuditEntry::new(AuditKind::Grant, audited, reason)
         })?;
         let mut insert = self.at.prepare_cached(
             "INSERT INTO leases (tenant, uid, boot, namespace, pid, start, command, policy, spec, ticket, granted, expires, decision, id, deadline)

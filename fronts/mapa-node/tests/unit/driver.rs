@@ -11,7 +11,7 @@ use mapa_front::answer::node::Status;
 use mapa_live::levers::{LeverManager, LeverSet, SimulatedMachine};
 use mapa_live::{Live, Processes};
 use mapa_sched::{
-    Action, Driver, Event, Fleet, JobId, Scheduler, SchedulerRun, Tenant, Time, Turn,
+    Action, Driver, Event, Fleet, JobId, RunTime, Scheduler, SchedulerRun, Tenant, Time, Turn,
 };
 
 use super::config::DaemonConfig;
@@ -23,7 +23,7 @@ use super::levers::NodeLevers;
 use super::metrics::Metrics;
 use super::reporter::{Reporter, SharedStatus};
 use crate::leader::{self, Leader};
-use crate::ledger::{DeviceKey, Durability, Ledger, Requester, now};
+use crate::ledger::{DeviceKey, Durability, ENDED_BY_OWNER, Ledger, OutsideOwner, Requester, now};
 use crate::local_files::LocalFiles;
 use crate::node::Node;
 
@@ -203,6 +203,48 @@ fn orders_to_leave_fail_and_the_fleet_is_as_the_ledger_says() {
         let known = at(&drive, Tenant::Job(job_of_lease(lease.id)));
         assert_eq!(known, Some(devices));
     }
+    driver.close("the test is over").unwrap();
+}
+
+/// A lease that no process holds is a job that runs, nobody knows how long, and that finishes when its owner says so.
+#[test]
+fn the_lease_of_an_owner_outside_is_a_running_job_without_a_known_end() {
+    let base = Base::new();
+    let (mut driver, _outside) = base.driver();
+    let pod = OutsideOwner::new("kubernetes", "pod-1").unwrap();
+    let keys = driver.node.keys(&[DeviceId(5), DeviceId(2)]);
+    let grant = base.ledger().change(Durability::Disk, |books| {
+        books.grant_outside(&pod, &keys, "a test")
+    });
+    let lease = grant.unwrap();
+    let drive = SchedulerRun::new(Fleet::new([driver.node.loaded().graph().clone()]));
+    let mut events = Vec::new();
+    driver.next(drive.seen(), &mut events).unwrap();
+    let adopted: Vec<_> = events
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::Adopted { job, at, .. } => Some((job.id, job.run_time.clone(), &at.placement)),
+            _ => None,
+        })
+        .collect();
+    let [(job, run_time, placement)] = &adopted[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!((*job, run_time), (job_of_lease(lease), &RunTime::Unknown));
+    let placement: Vec<DeviceId> = placement.iter().copied().collect();
+    assert_eq!(placement, [DeviceId(2), DeviceId(5)]);
+    base.ledger()
+        .change(Durability::Disk, |books| {
+            let leases = books.leases()?;
+            books.release("a test", &leases[0], ENDED_BY_OWNER)
+        })
+        .unwrap();
+    events.clear();
+    driver.poll_at = Instant::now();
+    driver.next(drive.seen(), &mut events).unwrap();
+    let is_end =
+        |event: &Event| matches!(event, Event::Finished(job) if *job == job_of_lease(lease));
+    assert!(events.iter().any(|(_, event)| is_end(event)), "{events:?}");
     driver.close("the test is over").unwrap();
 }
 
