@@ -28,6 +28,7 @@ use crate::recover::{recover, recover_head};
 use crate::wakeup::{self, WakeupSocket};
 
 pub(crate) use by_daemon::fetch;
+pub(crate) use first_come::choose;
 use first_come::{acquire_behind, acquire_fifo, is_behind};
 pub(crate) use grant::grant;
 pub(crate) use request::{

@@ -27,6 +27,7 @@ mod job_process;
 mod keeper;
 mod leader;
 mod lease_processes;
+mod leases;
 mod ledger;
 mod local_files;
 mod mailbox;
@@ -54,6 +55,7 @@ pub use command::{ledger_file, main};
 pub use daemon::check_node_config;
 pub use daemon_cli::daemon;
 pub use error::Error;
+pub use leases::Leases;
 pub use ledger::{
     AuditEntry, AuditKind, AuditRow, Cordon, DeviceFault, DeviceKey, Durability, FaultKind, Lease,
     Ledger, LedgerTx, OutsideOwner, QueueLeader, Requester, Tenant, Ticket, UnixNanos, now,

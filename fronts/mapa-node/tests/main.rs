@@ -14,6 +14,7 @@ mod hostile;
 mod http;
 mod keeper;
 mod kills;
+mod leases;
 mod ledger;
 mod links;
 mod live;

@@ -1,10 +1,10 @@
 //! Waiting while a daemon orders the queue: its orders are found in the ledger.
 
-use mapa_core::{Reason, Refusal};
 use mapa_live::Processes;
 
+use super::first_come::{behind, never};
 use super::request::{
-    AcquireAttempt, AcquireRequest, FIRST_COME, Granted, Outcome, WaitStatus, refusal_of, turn,
+    AcquireAttempt, AcquireRequest, FIRST_COME, Granted, Outcome, WaitStatus, refusal_of,
     wait_reason,
 };
 use crate::error::Error;
@@ -93,17 +93,11 @@ pub(super) fn try_acquire(
         return waits(books, want, ticket, FIRST_COME);
     };
     if ticket.is_none() {
-        // Asked on the idle machine: what does not fit there never will, and waiting would be in vain.
-        let idle = node.loaded().idle.view();
-        let answer = want.policy.decide(want.request, &idle);
-        let answer = answer.map_err(|refusal| node.with_hope(want.request, refusal));
-        if let Err(never @ Refusal::Infeasible(_)) = answer {
+        if let Some(never) = never(node, want.policy, want.request) {
             return Ok(Err(never));
         }
         if !want.wait {
-            let (before, _) = books.waiting(i64::MAX)?;
-            let why = wait_reason(&turn(FIRST_COME), before);
-            return Ok(Err(Refusal::Busy(Reason::Rule(why.into()))));
+            return Ok(Err(behind(books, FIRST_COME)?));
         }
     }
     waits(books, want, ticket, &leader.scheduler)

@@ -1,6 +1,6 @@
 //! The queue that no scheduler orders: first come, first served.
 
-use mapa_core::{Reason, Refusal};
+use mapa_core::{Decision, Policy, Reason, Refusal, Request};
 use mapa_live::{Liveness, Processes};
 
 use super::grant::give;
@@ -35,14 +35,9 @@ pub(super) fn acquire_behind(
     want: &AcquireRequest<'_>,
 ) -> Result<Outcome, Error> {
     check_order(books.head()?.as_ref(), want)?;
-    // A job that can never run is refused at once, not at the head of the queue.
-    let idle = node.loaded().idle.view();
-    let answer = want.policy.decide(want.request, &idle);
-    let answer = answer.map_err(|refusal| node.with_hope(want.request, refusal));
-    if let Err(never @ Refusal::Infeasible(_)) = answer {
+    if let Some(never) = never(node, want.policy, want.request) {
         return Ok(Err(never));
     }
-    let reason = turn(want.scheduler);
     let leases = books.leases()?;
     if want.wait
         && let Some(own) = waits_for_itself(books, node, &leases, want)?
@@ -50,12 +45,61 @@ pub(super) fn acquire_behind(
         return Ok(Err(own));
     }
     if !want.wait {
-        let (all, _) = books.waiting(i64::MAX)?;
-        let reason = wait_reason(&reason, all);
-        return Ok(Err(Refusal::Busy(Reason::Rule(reason.into()))));
+        return Ok(Err(behind(books, want.scheduler)?));
     }
+    let reason = turn(want.scheduler);
     let id = books.enqueue(want.asker, want.scheduler, want.seconds, &reason)?;
     Ok(Ok(AcquireAttempt::Enqueued(id)))
+}
+
+/// The refusal of a job that can never run: it comes at once, not at the head of the queue. Asked on the idle machine:
+/// what does not fit there never will.
+pub(super) fn never(node: &Node, policy: &dyn Policy, request: &Request) -> Option<Refusal> {
+    let answer = policy.decide(request, &node.loaded().idle.view());
+    let refusal = node.with_hope(request, answer.err()?);
+    matches!(refusal, Refusal::Infeasible(_)).then_some(refusal)
+}
+
+/// The refusal of a job that does not wait, while others do in this order.
+pub(super) fn behind(books: &LedgerTx<'_>, scheduler: &str) -> Result<Refusal, Error> {
+    let (all, _) = books.waiting(i64::MAX)?;
+    let reason = wait_reason(&turn(scheduler), all);
+    Ok(Refusal::Busy(Reason::Rule(reason.into())))
+}
+
+/// Chooses for one who has no place in the queue and takes none: whoever waits comes first.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub(crate) fn choose(
+    books: &LedgerTx<'_>,
+    node: &Node,
+    seen: &NodeSnapshot,
+    policy: &dyn Policy,
+    request: &Request,
+) -> Result<Result<Decision, Refusal>, Error> {
+    if books.head()?.is_some() {
+        let never = never(node, policy, request);
+        return Ok(Err(never.map_or_else(|| behind(books, FIRST_COME), Ok)?));
+    }
+    Ok(decide(node, seen, policy, request))
+}
+
+/// Chooses among what is free now. A refusal says what is withheld too.
+fn decide(
+    node: &Node,
+    seen: &NodeSnapshot,
+    policy: &dyn Policy,
+    request: &Request,
+) -> Result<Decision, Refusal> {
+    let answer = policy.decide(request, &seen.state.allocator.view());
+    // The policy may be of another crate, so its placement is checked against the request before it becomes a lease.
+    let answer =
+        answer.and_then(|decision| decision.answers(request, node.graph()).map(|()| decision));
+    answer.map_err(|refusal| {
+        let refusal = node.with_hope(request, refusal);
+        with_withheld(refusal, &seen.state.withheld, node)
+    })
 }
 
 /// First come, first served.
@@ -76,22 +120,12 @@ pub(super) fn acquire_fifo(
             None => acquire_behind(books, node, want),
         };
     }
-    // The policy may be of another crate, so its placement is checked against the request before it becomes a lease.
-    let answer = want
-        .policy
-        .decide(want.request, &seen.state.allocator.view());
-    let answer = answer.and_then(|decision| {
-        decision
-            .answers(want.request, node.graph())
-            .map(|()| decision)
-    });
-    let answer = answer.map_err(|refusal| node.with_hope(want.request, refusal));
-    let why = match answer {
+    let why = match decide(node, seen, want.policy, want.request) {
         Ok(decision) => {
             let given = give(books, node, want, ticket, decision)?;
             return Ok(Ok(AcquireAttempt::Granted(given)));
         }
-        Err(refusal) => with_withheld(refusal, &seen.state.withheld, node),
+        Err(refusal) => refusal,
     };
     // No lease can end, and no withheld device or link can come back: `mapa` never repartitions.
     let is_whole = seen.state.withheld.is_empty() && !node.has_links_down();

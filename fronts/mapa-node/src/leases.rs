@@ -1,0 +1,275 @@
+//! Leases for other programs, which no process holds.
+//!
+//! Kubernetes and Slurm decide themselves which pod or job computes, and its processes are none of ours. So such a
+//! program registers a lease before it starts something, and ends it when that has ended. Nothing else ends it: no
+//! recovery, no kill, no boot. When the program starts it compares [`Leases::of`] with what it knows to run.
+
+use std::path::Path;
+
+use mapa_core::{DeviceId, Reason, Refusal};
+use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec};
+use mapa_live::{Live, Processes};
+
+use crate::acquire::{choose, snapshot, wake_head};
+use crate::error::Error;
+use crate::foreign::driver_snapshot;
+use crate::ledger::{DeviceKey, Durability, ENDED_BY_OWNER, Lease, Ledger, LedgerTx, OutsideOwner};
+use crate::local_files::LocalFiles;
+use crate::memory::user;
+use crate::node::Node;
+use crate::recover::recover;
+
+/// The leases of a machine, for programs such as a device plugin of Kubernetes.
+///
+/// # Examples
+///
+/// ```
+/// use mapa_front::{JobSpec, MachineSpec, PolicySpec};
+/// use mapa_node::{Leases, OutsideOwner};
+///
+/// let folder = tempfile::tempdir()?;
+/// // On the machine itself: `MachineSpec::default()`.
+/// let machine = MachineSpec::named("dgx-a100");
+/// let mut leases = Leases::open(folder.path().join("ledger.db"), &machine, &Default::default())?;
+///
+/// // Kubernetes has chosen these devices for a pod.
+/// let pod = OutsideOwner::new("kubernetes", "0b2f7c1e-pod")?;
+/// let held = leases.grant(&pod, &["GPU0", "GPU1"], "the pod starts")?;
+///
+/// // For another, MAPA chooses among those that are free.
+/// let other = OutsideOwner::new("kubernetes", "77aa01d4-pod")?;
+/// let two = JobSpec { gpus: Some(2), ..JobSpec::default() };
+/// let chosen = leases.acquire(&other, &two, &PolicySpec::default())?;
+/// assert!(held.devices.iter().all(|device| !chosen.devices.contains(device)));
+///
+/// // Only its owner ends a lease, and may say so twice.
+/// assert!(leases.end(&other, held.id).is_err());
+/// assert!(leases.end(&pod, held.id)?);
+/// assert!(!leases.end(&pod, held.id)?);
+///
+/// // What the ledger has of this kind.
+/// let names: Vec<String> =
+///     leases.of("kubernetes")?.iter().flat_map(|lease| &lease.owner).map(|owner| owner.name().to_owned()).collect();
+/// assert_eq!(names, ["77aa01d4-pod"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Leases {
+    ledger: Ledger,
+    machine: MachineSpec,
+    live: Live,
+}
+
+impl Leases {
+    /// Opens the ledger in this file, and binds it to the machine.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`] and [`Node::load`]; the ledger is of another machine.
+    pub fn open(path: impl AsRef<Path>, machine: &MachineSpec, live: &Live) -> Result<Self, Error> {
+        let ledger = Ledger::open(path)?;
+        let (machine, live) = (machine.clone(), live.clone());
+        let mut leases = Self {
+            ledger,
+            machine,
+            live,
+        };
+        leases.node()?;
+        Ok(leases)
+    }
+
+    /// Registers that an owner has these devices, which it has chosen itself, in rank order: names, UUIDs, PCI addresses
+    /// or [`DeviceKey`]s as text. Only leases keep a device from it, not cordons, faults, processes or the queue: the
+    /// owner may have devices already when it says so.
+    ///
+    /// # Errors
+    /// Busy if a device is held, with the holder; malformed if one does not exist, is named twice, or none is.
+    pub fn grant(
+        &mut self,
+        owner: &OutsideOwner,
+        devices: &[impl AsRef<str>],
+        reason: &str,
+    ) -> Result<Lease, Error> {
+        let (node, processes) = (self.node()?, Processes::new()?);
+        let devices = named(&node, devices)?;
+        self.change(|books| {
+            let leases = recover(books, &processes, &owner.audited())?.leases;
+            match held(books, &node, &leases, &devices)? {
+                Some(why) => Ok(Err(Refusal::Busy(Reason::Rule(why.into())))),
+                None => granted(books, owner, &node.keys(&devices), reason).map(Ok),
+            }
+        })
+    }
+
+    /// Chooses devices for an owner by a policy, among those that `mapa run` would give now, and registers that it has
+    /// them. It takes no place in the queue: whoever waits there comes first.
+    ///
+    /// # Errors
+    /// The refusal: busy also while jobs wait. The request is malformed; the drivers do not answer.
+    pub fn acquire(
+        &mut self,
+        owner: &OutsideOwner,
+        job: &JobSpec,
+        policy: &PolicySpec,
+    ) -> Result<Lease, Error> {
+        let mut node = self.node()?;
+        let drivers = driver_snapshot(&node, &self.live)?;
+        if !node.is_current(&drivers) {
+            node = self.node()?;
+        }
+        let (names, processes) = (Names::built_in(), Processes::new()?);
+        let work = job.job(&LocalFiles)?;
+        if work.ranks == 0 {
+            return Err(Error::malformed(
+                "a request for no devices: expected at least one",
+            ));
+        }
+        let model = policy.model(&names, &LocalFiles)?;
+        let policy = policy.policy(&names, model.as_ref(), Some(&work))?;
+        let request = job.request(&work, node.graph())?;
+        self.change(|books| {
+            let seen = snapshot(books, &node, &processes, &owner.audited(), &drivers)?;
+            let decision = match choose(books, &node, &seen, &*policy, &request)? {
+                Ok(decision) => decision,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            let devices: Vec<DeviceId> = decision.placement().iter().copied().collect();
+            let keys = node.keys(&devices);
+            granted(books, owner, &keys, &decision.to_string()).map(Ok)
+        })
+    }
+
+    /// Ends a lease: its owner says that nothing of it computes any more. False if it has ended already, or never was.
+    ///
+    /// # Errors
+    /// The lease is of a process, or of another owner: see [`OutsideOwner::may_end`].
+    pub fn end(&mut self, owner: &OutsideOwner, lease: i64) -> Result<bool, Error> {
+        let ended = self.ledger.change(Durability::Disk, |books| {
+            let mut leases = books.leases()?.into_iter();
+            let Some(found) = leases.find(|found| found.id == lease) else {
+                return Ok(false);
+            };
+            if !found.owner.as_ref().is_some_and(|own| owner.may_end(own)) {
+                return Err(Error::malformed(format_args!(
+                    "lease {lease} is of {}, not of {}: expected its owner, or mapa release",
+                    holder(&found),
+                    owner.audited()
+                )));
+            }
+            books.release(&owner.audited(), &found, ENDED_BY_OWNER)
+        })?;
+        if ended {
+            // It has ended, whether others are woken or find that out by their next poll.
+            let _ = wake_head(&mut self.ledger);
+        }
+        Ok(ended)
+    }
+
+    /// The leases of owners of this kind, by number: each has its [`owner`](Lease::owner).
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn of(&mut self, kind: &str) -> Result<Vec<Lease>, Error> {
+        let mut leases = self.ledger.read(|books| books.leases())?;
+        leases.retain(|lease| lease.owner.as_ref().is_some_and(|own| own.kind() == kind));
+        Ok(leases)
+    }
+
+    /// The machine as it is now: this program runs for months, and instances and links come and go meanwhile.
+    fn node(&mut self) -> Result<Node, Error> {
+        let node = Node::load(&self.machine, &self.live, &mut |_| {})?;
+        if !self.ledger.read(|books| node.is_bound(books))? {
+            self.ledger
+                .change(Durability::Disk, |books| node.bind(books, &user()))?;
+        }
+        Ok(node)
+    }
+
+    /// Grants within one change, which also keeps what recovery found where it refuses. Others may start then.
+    fn change(
+        &mut self,
+        grant: impl FnOnce(&LedgerTx<'_>) -> Result<Result<Lease, Refusal>, Error>,
+    ) -> Result<Lease, Error> {
+        let granted = self.ledger.change(Durability::Disk, grant)?;
+        let _ = wake_head(&mut self.ledger);
+        Ok(granted?)
+    }
+}
+
+/// The devices that these words name.
+///
+/// # Errors
+/// A device does not exist, or is named twice; none is named.
+fn named(node: &Node, words: &[impl AsRef<str>]) -> Result<Vec<DeviceId>, Error> {
+    let present = node.loaded().idle.view().present();
+    let mut devices = Vec::with_capacity(words.len());
+    for word in words.iter().map(AsRef::as_ref) {
+        let (whole, part) = word.split_once('/').unwrap_or((word, ""));
+        let key = DeviceKey {
+            whole: whole.to_owned(),
+            part: part.to_owned(),
+        };
+        let id = match node.device(&key) {
+            Some(id) => id,
+            None => node.graph().find(word)?,
+        };
+        if !present.contains(id) {
+            return Err(Error::malformed(format_args!(
+                "{word}: not in the present layout of its device: expected a device or an instance that `mapa free` lists"
+            )));
+        }
+        if devices.contains(&id) {
+            return Err(Error::malformed(format_args!(
+                "{word}: a device that is named twice: expected each once"
+            )));
+        }
+        devices.push(id);
+    }
+    if devices.is_empty() {
+        return Err(Error::malformed(
+            "a lease of no devices: expected at least one",
+        ));
+    }
+    Ok(devices)
+}
+
+/// Which of these devices a lease holds, and whose it is.
+fn held(
+    books: &LedgerTx<'_>,
+    node: &Node,
+    leases: &[Lease],
+    devices: &[DeviceId],
+) -> Result<Option<String>, Error> {
+    let state = node.state(books, leases, &[])?;
+    let taken = devices.iter().find_map(|id| {
+        let mut held = state.held.iter();
+        let (lease, _) = held.find(|(_, ids)| ids.contains(id))?;
+        let lease = leases.iter().find(|own| own.id == *lease)?;
+        Some((node.graph().device(*id), lease))
+    });
+    Ok(taken.map(|(device, lease)| {
+        let (name, by) = (&device.name, holder(lease));
+        format!("{name} free (lease {} of {by} holds it)", lease.id)
+    }))
+}
+
+/// Who holds a lease, for people.
+fn holder(lease: &Lease) -> String {
+    match (&lease.owner, lease.process()) {
+        (Some(owner), _) => owner.audited(),
+        (None, Some(process)) => format!("{} (process {})", lease.asker.audited(), process.id.pid),
+        (None, None) => lease.asker.audited(),
+    }
+}
+
+/// Writes a lease, and returns it as the ledger has it.
+fn granted(
+    books: &LedgerTx<'_>,
+    owner: &OutsideOwner,
+    devices: &[DeviceKey],
+    reason: &str,
+) -> Result<Lease, Error> {
+    let id = books.grant_outside(owner, devices, reason)?;
+    let mut leases = books.leases()?.into_iter();
+    let lease = leases.find(|lease| lease.id == id);
+    lease.ok_or_else(|| Error::at("the ledger", "has no lease that it has just granted"))
+}
