@@ -396,8 +396,18 @@ fn granted(grant: Grant, node: &Node, asker: &Requester) -> Granted {
             ticket: grant.ticket,
             cgroup: None,
             limited: None,
+            owner: None,
         },
     }
+}
+
+/// Devices as the socket names them.
+pub(crate) fn named(devices: Vec<DeviceKey>) -> Vec<GrantedDevice> {
+    let name = |key: DeviceKey| GrantedDevice {
+        whole: key.whole,
+        part: key.part,
+    };
+    devices.into_iter().map(name).collect()
 }
 
 /// Devices as the ledger names them.

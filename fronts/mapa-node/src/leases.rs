@@ -4,16 +4,21 @@
 //! program registers a lease before it starts something, and ends it when that has ended. Nothing else ends it: no
 //! recovery, no kill, no boot. When the program starts it compares [`Leases::of`] with what it knows to run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mapa_core::{DeviceId, Reason, Refusal};
-use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec};
-use mapa_live::{Live, Processes};
+use mapa_front::answer::node::{NodeAnswer, NodeQuery, OutsideRow};
+use mapa_front::{Files, JobSpec, MachineSpec, Names, PolicySpec};
+use mapa_live::{DriverSnapshot, Live, Processes};
 
 use crate::acquire::{choose, snapshot, wake_head};
+use crate::client::Client;
+use crate::desk::{Books, keys, named};
 use crate::error::Error;
 use crate::foreign::driver_snapshot;
-use crate::ledger::{DeviceKey, Durability, ENDED_BY_OWNER, Lease, Ledger, LedgerTx, OutsideOwner};
+use crate::ledger::{
+    DeviceKey, Durability, ENDED_BY_OWNER, Lease, Ledger, LedgerTx, OutsideOwner, UnixNanos,
+};
 use crate::local_files::LocalFiles;
 use crate::memory::user;
 use crate::node::Node;
@@ -49,31 +54,77 @@ use crate::recover::recover;
 ///
 /// // What the ledger has of this kind.
 /// let names: Vec<String> =
-///     leases.of("kubernetes")?.iter().flat_map(|lease| &lease.owner).map(|owner| owner.name().to_owned()).collect();
+///     leases.of("kubernetes")?.iter().map(|lease| lease.owner.name().to_owned()).collect();
 /// assert_eq!(names, ["77aa01d4-pod"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Leases {
-    ledger: Ledger,
+    path: PathBuf,
     machine: MachineSpec,
     live: Live,
 }
 
+/// A lease that no process holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideLease {
+    /// Its number. No other lease of the ledger ever has it.
+    pub id: i64,
+    /// Whose word alone ends it.
+    pub owner: OutsideOwner,
+    /// The devices, in rank order.
+    pub devices: Vec<DeviceKey>,
+    /// When it was given.
+    pub granted: UnixNanos,
+}
+
+impl OutsideLease {
+    fn of(lease: Lease) -> Option<Self> {
+        Some(Self {
+            id: lease.id,
+            owner: lease.owner?,
+            devices: lease.devices,
+            granted: lease.granted,
+        })
+    }
+
+    /// As the socket answers it.
+    pub(crate) fn row(self) -> OutsideRow {
+        OutsideRow {
+            lease: self.id,
+            owner: self.owner.answer(),
+            uid: self.owner.uid(),
+            devices: named(self.devices),
+            since_ns: self.granted,
+        }
+    }
+
+    /// As the socket answered it.
+    fn of_row(row: OutsideRow) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.lease,
+            owner: OutsideOwner::new(&row.owner.kind, &row.owner.name)?.registered_by(row.uid),
+            devices: keys(row.devices),
+            granted: row.since_ns,
+        })
+    }
+}
+
 impl Leases {
-    /// Opens the ledger in this file, and binds it to the machine.
+    /// The leases of the ledger in this file, and of this machine. Where a daemon serves the ledger, it is asked at its
+    /// socket, by this process's user alone, who must be root or the daemon's: such a lease outlives every process.
     ///
     /// # Errors
-    /// As [`Ledger::open`] and [`Node::load`]; the ledger is of another machine.
+    /// As [`Ledger::open`] and [`Node::load`]; the ledger is of another machine; the daemon may not be asked.
     pub fn open(path: impl AsRef<Path>, machine: &MachineSpec, live: &Live) -> Result<Self, Error> {
-        let ledger = Ledger::open(path)?;
-        let (machine, live) = (machine.clone(), live.clone());
-        let mut leases = Self {
-            ledger,
-            machine,
-            live,
+        let leases = Self {
+            path: path.as_ref().to_owned(),
+            machine: machine.clone(),
+            live: live.clone(),
         };
-        leases.node()?;
+        if let Books::File(mut ledger) = Books::open(&leases.path)? {
+            leases.node(&mut ledger)?;
+        }
         Ok(leases)
     }
 
@@ -88,20 +139,27 @@ impl Leases {
         owner: &OutsideOwner,
         devices: &[impl AsRef<str>],
         reason: &str,
-    ) -> Result<Lease, Error> {
-        let (node, processes) = (self.node()?, Processes::new()?);
-        let devices = named(&node, devices)?;
-        self.change(|books| {
-            let leases = recover(books, &processes, &owner.audited())?.leases;
-            match held(books, &node, &leases, &devices)? {
-                Some(why) => Ok(Err(Refusal::Busy(Reason::Rule(why.into())))),
-                None => granted(books, owner, &node.keys(&devices), reason).map(Ok),
+    ) -> Result<OutsideLease, Error> {
+        let devices: Vec<String> = devices.iter().map(|one| one.as_ref().to_owned()).collect();
+        match Books::open(&self.path)? {
+            Books::File(mut ledger) => {
+                let node = self.node(&mut ledger)?;
+                grant(&mut ledger, &node, owner, &devices, reason)
             }
-        })
+            Books::Daemon(client) => {
+                let query = NodeQuery::Register {
+                    owner: owner.answer(),
+                    devices,
+                    reason: reason.to_owned(),
+                };
+                registered(client, &query)
+            }
+        }
     }
 
     /// Chooses devices for an owner by a policy, among those that `mapa run` would give now, and registers that it has
-    /// them. It takes no place in the queue: whoever waits there comes first.
+    /// them. It takes no place in the queue: whoever waits there comes first. A daemon opens no file that job or policy
+    /// name.
     ///
     /// # Errors
     /// The refusal: busy also while jobs wait. The request is malformed; the drivers do not answer.
@@ -110,32 +168,26 @@ impl Leases {
         owner: &OutsideOwner,
         job: &JobSpec,
         policy: &PolicySpec,
-    ) -> Result<Lease, Error> {
-        let mut node = self.node()?;
-        let drivers = driver_snapshot(&node, &self.live)?;
-        if !node.is_current(&drivers) {
-            node = self.node()?;
+    ) -> Result<OutsideLease, Error> {
+        match Books::open(&self.path)? {
+            Books::File(mut ledger) => {
+                let mut node = self.node(&mut ledger)?;
+                let drivers = driver_snapshot(&node, &self.live)?;
+                if !node.is_current(&drivers) {
+                    node = self.node(&mut ledger)?;
+                }
+                let of = (&node, &drivers);
+                choose_for(&mut ledger, of, owner, (job, policy), &LocalFiles)
+            }
+            Books::Daemon(client) => {
+                let query = NodeQuery::Choose {
+                    owner: owner.answer(),
+                    spec: json(job)?,
+                    policy: json(policy)?,
+                };
+                registered(client, &query)
+            }
         }
-        let (names, processes) = (Names::built_in(), Processes::new()?);
-        let work = job.job(&LocalFiles)?;
-        if work.ranks == 0 {
-            return Err(Error::malformed(
-                "a request for no devices: expected at least one",
-            ));
-        }
-        let model = policy.model(&names, &LocalFiles)?;
-        let policy = policy.policy(&names, model.as_ref(), Some(&work))?;
-        let request = job.request(&work, node.graph())?;
-        self.change(|books| {
-            let seen = snapshot(books, &node, &processes, &owner.audited(), &drivers)?;
-            let decision = match choose(books, &node, &seen, &*policy, &request)? {
-                Ok(decision) => decision,
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-            let devices: Vec<DeviceId> = decision.placement().iter().copied().collect();
-            let keys = node.keys(&devices);
-            granted(books, owner, &keys, &decision.to_string()).map(Ok)
-        })
     }
 
     /// Ends a lease: its owner says that nothing of it computes any more. False if it has ended already, or never was.
@@ -143,66 +195,167 @@ impl Leases {
     /// # Errors
     /// The lease is of a process, or of another owner: see [`OutsideOwner::may_end`].
     pub fn end(&mut self, owner: &OutsideOwner, lease: i64) -> Result<bool, Error> {
-        let ended = self.ledger.change(Durability::Disk, |books| {
-            let mut leases = books.leases()?.into_iter();
-            let Some(found) = leases.find(|found| found.id == lease) else {
-                return Ok(false);
-            };
-            if !found.owner.as_ref().is_some_and(|own| owner.may_end(own)) {
-                return Err(Error::malformed(format_args!(
-                    "lease {lease} is of {}, not of {}: expected its owner, or mapa release",
-                    holder(&found),
-                    owner.audited()
-                )));
+        match Books::open(&self.path)? {
+            Books::File(mut ledger) => end(&mut ledger, owner, lease),
+            Books::Daemon(client) => {
+                let owner = owner.answer();
+                match asked(client, &NodeQuery::Unregister { owner, lease })? {
+                    (NodeAnswer::Unregistered { ended }, _) => Ok(ended),
+                    (_, client) => Err(client.unexpected()),
+                }
             }
-            books.release(&owner.audited(), &found, ENDED_BY_OWNER)
-        })?;
-        if ended {
-            // It has ended, whether others are woken or find that out by their next poll.
-            let _ = wake_head(&mut self.ledger);
         }
-        Ok(ended)
     }
 
-    /// The leases of owners of this kind, by number: each has its [`owner`](Lease::owner).
+    /// The leases of owners of this kind, by number.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn of(&mut self, kind: &str) -> Result<Vec<Lease>, Error> {
-        let mut leases = self.ledger.read(|books| books.leases())?;
-        leases.retain(|lease| lease.owner.as_ref().is_some_and(|own| own.kind() == kind));
-        Ok(leases)
+    pub fn of(&mut self, kind: &str) -> Result<Vec<OutsideLease>, Error> {
+        match Books::open(&self.path)? {
+            Books::File(mut ledger) => of_kind(&mut ledger, kind),
+            Books::Daemon(client) => {
+                let kind = kind.to_owned();
+                match asked(client, &NodeQuery::Registered { kind })? {
+                    (NodeAnswer::Registered { leases }, _) => {
+                        leases.into_iter().map(OutsideLease::of_row).collect()
+                    }
+                    (_, client) => Err(client.unexpected()),
+                }
+            }
+        }
     }
 
     /// The machine as it is now: this program runs for months, and instances and links come and go meanwhile.
-    fn node(&mut self) -> Result<Node, Error> {
+    fn node(&self, ledger: &mut Ledger) -> Result<Node, Error> {
         let node = Node::load(&self.machine, &self.live, &mut |_| {})?;
-        if !self.ledger.read(|books| node.is_bound(books))? {
-            self.ledger
-                .change(Durability::Disk, |books| node.bind(books, &user()))?;
+        if !ledger.read(|books| node.is_bound(books))? {
+            ledger.change(Durability::Disk, |books| node.bind(books, &user()))?;
         }
         Ok(node)
     }
+}
 
-    /// Grants within one change, which also keeps what recovery found where it refuses. Others may start then.
-    fn change(
-        &mut self,
-        grant: impl FnOnce(&LedgerTx<'_>) -> Result<Result<Lease, Refusal>, Error>,
-    ) -> Result<Lease, Error> {
-        let granted = self.ledger.change(Durability::Disk, grant)?;
-        let _ = wake_head(&mut self.ledger);
-        Ok(granted?)
+fn json(spec: &impl serde::Serialize) -> Result<String, Error> {
+    serde_json::to_string(spec).map_err(Error::malformed)
+}
+
+/// What the daemon answers.
+fn asked(mut client: Client, query: &NodeQuery) -> Result<(NodeAnswer, Client), Error> {
+    let asked = client.ask(query, &mut |_| {});
+    let answer = asked.map_err(|error| error.told_at(client.socket()))?;
+    Ok((answer, client))
+}
+
+/// The lease that the daemon has registered.
+fn registered(client: Client, query: &NodeQuery) -> Result<OutsideLease, Error> {
+    match asked(client, query)? {
+        (NodeAnswer::Registered { leases }, client) => {
+            let lease = leases.into_iter().next();
+            OutsideLease::of_row(lease.ok_or_else(|| client.unexpected())?)
+        }
+        (_, client) => Err(client.unexpected()),
     }
+}
+
+/// As [`Leases::grant`], in this ledger.
+pub(crate) fn grant(
+    ledger: &mut Ledger,
+    node: &Node,
+    owner: &OutsideOwner,
+    devices: &[String],
+    reason: &str,
+) -> Result<OutsideLease, Error> {
+    let processes = Processes::new()?;
+    let devices = devices_of(node, devices)?;
+    change(ledger, |books| {
+        let leases = recover(books, &processes, &owner.audited())?.leases;
+        match held(books, node, &leases, &devices)? {
+            Some(why) => Ok(Err(Refusal::Busy(Reason::Rule(why.into())))),
+            None => granted(books, owner, &node.keys(&devices), reason).map(Ok),
+        }
+    })
+}
+
+/// As [`Leases::acquire`], in this ledger. Files that the request names are these.
+pub(crate) fn choose_for(
+    ledger: &mut Ledger,
+    (node, drivers): (&Node, &DriverSnapshot),
+    owner: &OutsideOwner,
+    (job, policy): (&JobSpec, &PolicySpec),
+    files: &dyn Files,
+) -> Result<OutsideLease, Error> {
+    let (names, processes) = (Names::built_in(), Processes::new()?);
+    let work = job.job(files)?;
+    if work.ranks == 0 {
+        return Err(Error::malformed(
+            "a request for no devices: expected at least one",
+        ));
+    }
+    let model = policy.model(&names, files)?;
+    let policy = policy.policy(&names, model.as_ref(), Some(&work))?;
+    let request = job.request(&work, node.graph())?;
+    change(ledger, |books| {
+        let seen = snapshot(books, node, &processes, &owner.audited(), drivers)?;
+        let decision = match choose(books, node, &seen, &*policy, &request)? {
+            Ok(decision) => decision,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let devices: Vec<DeviceId> = decision.placement().iter().copied().collect();
+        let keys = node.keys(&devices);
+        granted(books, owner, &keys, &decision.to_string()).map(Ok)
+    })
+}
+
+/// As [`Leases::end`], in this ledger.
+pub(crate) fn end(ledger: &mut Ledger, owner: &OutsideOwner, lease: i64) -> Result<bool, Error> {
+    let ended = ledger.change(Durability::Disk, |books| {
+        let mut leases = books.leases()?.into_iter();
+        let Some(found) = leases.find(|found| found.id == lease) else {
+            return Ok(false);
+        };
+        if !found.owner.as_ref().is_some_and(|own| owner.may_end(own)) {
+            return Err(Error::malformed(format_args!(
+                "lease {lease} is of {}, not of {}: expected its owner, or mapa release",
+                holder(&found),
+                owner.audited()
+            )));
+        }
+        books.release(&owner.audited(), &found, ENDED_BY_OWNER)
+    })?;
+    if ended {
+        // It has ended, whether others are woken or find that out by their next poll.
+        let _ = wake_head(ledger);
+    }
+    Ok(ended)
+}
+
+/// As [`Leases::of`], in this ledger.
+pub(crate) fn of_kind(ledger: &mut Ledger, kind: &str) -> Result<Vec<OutsideLease>, Error> {
+    let leases = ledger.read(|books| books.leases())?;
+    let mut outside: Vec<OutsideLease> = leases.into_iter().filter_map(OutsideLease::of).collect();
+    outside.retain(|lease| lease.owner.kind() == kind);
+    Ok(outside)
+}
+
+/// Grants within one change, which also keeps what recovery found where it refuses. Others may start then.
+fn change(
+    ledger: &mut Ledger,
+    grant: impl FnOnce(&LedgerTx<'_>) -> Result<Result<OutsideLease, Refusal>, Error>,
+) -> Result<OutsideLease, Error> {
+    let granted = ledger.change(Durability::Disk, grant)?;
+    let _ = wake_head(ledger);
+    Ok(granted?)
 }
 
 /// The devices that these words name.
 ///
 /// # Errors
 /// A device does not exist, or is named twice; none is named.
-fn named(node: &Node, words: &[impl AsRef<str>]) -> Result<Vec<DeviceId>, Error> {
+fn devices_of(node: &Node, words: &[String]) -> Result<Vec<DeviceId>, Error> {
     let present = node.loaded().idle.view().present();
     let mut devices = Vec::with_capacity(words.len());
-    for word in words.iter().map(AsRef::as_ref) {
+    for word in words {
         let (whole, part) = word.split_once('/').unwrap_or((word, ""));
         let key = DeviceKey {
             whole: whole.to_owned(),
@@ -267,9 +420,11 @@ fn granted(
     owner: &OutsideOwner,
     devices: &[DeviceKey],
     reason: &str,
-) -> Result<Lease, Error> {
+) -> Result<OutsideLease, Error> {
     let id = books.grant_outside(owner, devices, reason)?;
     let mut leases = books.leases()?.into_iter();
     let lease = leases.find(|lease| lease.id == id);
-    lease.ok_or_else(|| Error::at("the ledger", "has no lease that it has just granted"))
+    lease
+        .and_then(OutsideLease::of)
+        .ok_or_else(|| Error::at("the ledger", "has no lease that it has just granted"))
 }

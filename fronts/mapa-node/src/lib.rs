@@ -55,7 +55,7 @@ pub use command::{ledger_file, main};
 pub use daemon::check_node_config;
 pub use daemon_cli::daemon;
 pub use error::Error;
-pub use leases::Leases;
+pub use leases::{Leases, OutsideLease};
 pub use ledger::{
     AuditEntry, AuditKind, AuditRow, Cordon, DeviceFault, DeviceKey, Durability, FaultKind, Lease,
     Ledger, LedgerTx, OutsideOwner, QueueLeader, Requester, Tenant, Ticket, UnixNanos, now,

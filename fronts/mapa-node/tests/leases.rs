@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use fake_nvml::Process;
 use mapa_front::{JobSpec, MachineSpec, PolicySpec};
 use mapa_live::Live;
-use mapa_node::{
-    DeviceKey, Durability, Error, Lease, Leases, Ledger, OutsideOwner, Processes, recover,
-};
+use mapa_node::{DeviceKey, Durability, Error, Leases, Ledger, OutsideOwner, Processes, recover};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::common::{Machine, Place, asker, error, text};
+use super::daemon::Daemon;
+use super::served::{self, Connection};
 
 fn open(place: &Place) -> Leases {
     let machine = MachineSpec::named("dgx-a100");
@@ -71,10 +71,9 @@ fn a_kind_and_a_name_have_few_characters_and_an_end() {
 #[test]
 fn every_command_shows_the_owner_and_no_process() {
     let place = Place::new();
-    let lease = open(&place)
+    open(&place)
         .grant(&pod("pod-1"), &["GPU2", "GPU0"], "the pod starts")
         .unwrap();
-    assert_eq!(lease.process(), None);
     let owner = serde_json::json!({"kind": "kubernetes", "name": "pod-1"});
 
     let row = place.json(&["ps"])["leases"][0].clone();
@@ -145,8 +144,59 @@ fn only_the_same_owner_ends_a_lease_and_may_say_so_twice() {
 
 #[test]
 fn what_is_held_is_busy_and_what_is_not_there_is_malformed() {
+    check_busy(&Place::new());
+}
+
+/// All of it once more where the ledger is a daemon's: there, the program asks at its socket.
+#[test]
+fn a_daemon_registers_and_ends_leases_for_operators() {
     let place = Place::new();
+    let daemon = Daemon::start(&place, &["--scheduler", "fifo"]);
+    Connection::of(&place);
+    check_busy(&place);
     let mut leases = open(&place);
+    let policy = PolicySpec::default();
+    let two = leases.acquire(&pod("c"), &gpus(2), &policy).unwrap();
+    assert_eq!(two.devices.len(), 2);
+    let never = leases.acquire(&pod("c"), &gpus(9), &policy).unwrap_err();
+    assert_eq!(never.exit_status(), 69, "{never}");
+    let error = leases.end(&pod("a"), two.id).unwrap_err().to_string();
+    assert!(error.contains("kubernetes c"), "{error}");
+    let before = leases.of("kubernetes").unwrap();
+    assert_eq!(before.len(), 3);
+    // It outlives the daemon, and the next one leaves it to its owner.
+    assert_eq!(daemon.end("-KILL"), None);
+    let _daemon = Daemon::start(&place, &["--scheduler", "fifo"]);
+    Connection::of(&place);
+    assert_eq!(leases.of("kubernetes").unwrap(), before);
+    let row = place.json(&["ps"])["leases"].clone();
+    let owners = row
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| &row["owner"]["name"]);
+    assert_eq!(owners.filter(|name| **name == "c").count(), 1, "{row}");
+    assert!(leases.end(&pod("c"), two.id).unwrap());
+    assert!(!leases.end(&pod("c"), two.id).unwrap());
+}
+
+/// A user who is no operator may not register what outlives its processes.
+#[test]
+fn a_daemon_registers_no_lease_for_a_user() {
+    let Some((place, _daemon)) = served::shared() else {
+        return;
+    };
+    let query = serde_json::json!({"query": "register", "owner": {"kind": "k", "name": "n"},
+        "devices": ["GPU0"], "reason": ""});
+    let answer = served::ask_as(&place, 0, &query);
+    assert_eq!(answer["answer"], "error", "{answer}");
+    let said = answer["error"].as_str().unwrap();
+    assert!(said.contains("expected root"), "{said}");
+    assert_eq!(place.json(&["free"])["free"], 8);
+}
+
+fn check_busy(place: &Place) {
+    let mut leases = open(place);
     leases.grant(&pod("a"), &["GPU0"], "test").unwrap();
     let mut ledger = Ledger::open(place.ledger()).unwrap();
     let asker = asker(&Processes::new().unwrap());
@@ -262,7 +312,12 @@ fn recovery_and_a_restart_leave_the_lease_of_an_owner_outside_alone() {
         });
         let found = found.unwrap();
         assert!(found.is_clean(), "{found:?}");
-        assert_eq!(found.leases, std::slice::from_ref(&held));
+        let [lease] = &found.leases[..] else {
+            panic!("{found:?}");
+        };
+        let of = (lease.id, lease.owner.as_ref(), &lease.devices);
+        assert_eq!(of, (held.id, Some(&held.owner), &held.devices));
+        assert_eq!(lease.process(), None);
     }
     assert!(text(&place.run(&["recover"])).contains("1 lease hold"));
     assert_eq!(leases.of("kubernetes").unwrap(), [held]);
@@ -420,7 +475,7 @@ fn ledger_of_version_6_keeps_its_leases_which_have_processes() {
         panic!("{found:?}");
     };
     assert_eq!((old.id, old.process()), (lease, Some(&asker.process)));
-    assert_eq!(*new, other);
+    assert_eq!((new.id, &new.devices), (other.id, &other.devices));
     ledger.verify().unwrap();
     ledger.verify_audit().unwrap();
 }
@@ -452,9 +507,8 @@ impl Model {
     }
 }
 
-fn numbers(lease: &Lease) -> BTreeSet<usize> {
-    let names = lease
-        .devices
+fn numbers(devices: &[DeviceKey]) -> BTreeSet<usize> {
+    let names = devices
         .iter()
         .map(|key| key.whole.trim_start_matches("GPU"));
     names.map(|number| number.parse().unwrap()).collect()
@@ -529,8 +583,10 @@ fn interleave(seed: u64) {
                 let free = 8 - model.held().count();
                 assert_eq!(given.is_ok(), count <= free, "{at}: {given:?}");
                 if let Ok(lease) = given {
-                    assert!(model.is_free(&numbers(&lease)), "{at}: {lease:?}");
-                    model.outside.insert(lease.id, (name, numbers(&lease)));
+                    assert!(model.is_free(&numbers(&lease.devices)), "{at}: {lease:?}");
+                    model
+                        .outside
+                        .insert(lease.id, (name, numbers(&lease.devices)));
                 }
             }
             // Sometimes by the right name, mostly not.
@@ -577,7 +633,7 @@ fn interleave(seed: u64) {
             .collect();
         let held: BTreeMap<i64, BTreeSet<usize>> = found
             .iter()
-            .map(|lease| (lease.id, numbers(lease)))
+            .map(|lease| (lease.id, numbers(&lease.devices)))
             .collect();
         assert_eq!(held, expected, "{at}");
         let all: Vec<usize> = held.values().flatten().copied().collect();

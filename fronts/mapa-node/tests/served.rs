@@ -63,6 +63,24 @@ impl Connection {
     }
 }
 
+/// What the daemon answers one of the users: a program of that user connects and asks.
+pub(crate) fn ask_as(place: &Place, user: usize, query: &Value) -> Value {
+    let script = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\ns.sendall(sys.argv[2].encode() + b'\\n')\nprint(s.makefile().readline())";
+    Connection::of(place);
+    let asked = Command::new("python3")
+        .args(["-c", script])
+        .arg(place.path().join("ledger.db.sock"))
+        .arg(query.to_string())
+        .current_dir("/")
+        .gid(users::GROUP)
+        .uid(users::USERS[user])
+        .output()
+        .unwrap();
+    let answer: Value =
+        serde_json::from_slice(&asked.stdout).unwrap_or_else(|_| panic!("{}", error(&asked)));
+    answer["result"].clone()
+}
+
 /// A job of a machine as the daemon is asked.
 pub(crate) fn run(machine: &str, gpus: usize) -> Value {
     let spec = JobSpec {
@@ -85,7 +103,7 @@ pub(crate) fn run(machine: &str, gpus: usize) -> Value {
 }
 
 /// A place that a daemon of root serves for two users; none where root may not become them.
-fn shared() -> Option<(Place, Daemon)> {
+pub(crate) fn shared() -> Option<(Place, Daemon)> {
     let place = users::place()?;
     // The daemon lets nobody else write the ledger's folder.
     let work = place.path().join("work");

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Decision;
-use super::mapa::{Audit, Cordoned, Free, Ps, Recovered, Released, Tenants, Uncordoned};
+use super::mapa::{
+    Audit, Cordoned, Free, LeaseOwner, Ps, Recovered, Released, Tenants, Uncordoned,
+};
 
 /// The version of the form of these queries and answers, and of those of the program `mapa`.
 pub const NODE_VERSION: u32 = 2;
@@ -106,6 +108,36 @@ pub enum NodeQuery {
     },
     /// As `mapa recover`: for operators.
     Recover {},
+    /// An owner outside has these devices, which it has chosen itself: for operators.
+    Register {
+        /// Whose word alone ends the lease.
+        owner: LeaseOwner,
+        /// The devices, in rank order.
+        devices: Vec<String>,
+        /// Why.
+        reason: String,
+    },
+    /// Devices that are free now, for an owner outside: for operators.
+    Choose {
+        /// Whose word alone ends the lease.
+        owner: LeaseOwner,
+        /// The request, in JSON.
+        spec: String,
+        /// The policy, in JSON.
+        policy: String,
+    },
+    /// An owner outside says that nothing of its lease computes any more: for operators.
+    Unregister {
+        /// The owner.
+        owner: LeaseOwner,
+        /// The lease.
+        lease: i64,
+    },
+    /// The leases of owners of one kind.
+    Registered {
+        /// The kind, such as `kubernetes`.
+        kind: String,
+    },
 }
 
 /// A job that asks for devices.
@@ -227,6 +259,16 @@ pub enum NodeAnswer {
         /// As `mapa recover`.
         recovered: Recovered,
     },
+    /// Leases that no process holds.
+    Registered {
+        /// By number.
+        leases: Vec<OutsideRow>,
+    },
+    /// Whether a lease that no process held has ended just now.
+    Unregistered {
+        /// False if it had ended before.
+        ended: bool,
+    },
     /// There is no answer.
     Error {
         /// What is wrong, and what was expected.
@@ -257,6 +299,22 @@ pub struct Grant {
     pub ticket: Option<i64>,
     /// The decision; absent if a scheduler made it for the whole queue.
     pub decision: Option<Decision>,
+}
+
+/// A lease that no process holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutsideRow {
+    /// Its number.
+    pub lease: i64,
+    /// Whose word alone ends it.
+    pub owner: LeaseOwner,
+    /// The user who registered it.
+    pub uid: u32,
+    /// The devices, in rank order.
+    pub devices: Vec<GrantedDevice>,
+    /// Since when, nanoseconds since 1970.
+    pub since_ns: i64,
 }
 
 /// A device as the ledger names it.

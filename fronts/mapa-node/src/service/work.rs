@@ -10,7 +10,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-use mapa_front::answer::node::{Grant, GrantedDevice, NodeAnswer, NodeQuery, RunQuery};
+use mapa_front::answer::mapa::LeaseOwner;
+use mapa_front::answer::node::{Grant, NodeAnswer, NodeQuery, RunQuery};
 use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec};
 use mapa_live::cgroup::MOUNT;
 use mapa_live::{DriverSnapshot, Identity, Live, Liveness, ProcessId, Processes};
@@ -18,10 +19,12 @@ use mapa_live::{DriverSnapshot, Identity, Live, Liveness, ProcessId, Processes};
 use crate::acquire::{
     AcquireAttempt, AcquireContext, AcquireRequest, FIRST_COME, fetch, wake_head,
 };
+use crate::desk::named;
 use crate::error::Error;
 use crate::foreign::driver_snapshot;
 use crate::lease_processes::Lives;
-use crate::ledger::{DeviceKey, Durability, Lease, Ledger, LedgerTx, Requester};
+use crate::leases::{self, OutsideLease};
+use crate::ledger::{Durability, Lease, Ledger, LedgerTx, OutsideOwner, Requester};
 use crate::local_files::NoFiles;
 use crate::mailbox::Mailbox;
 use crate::mark;
@@ -432,6 +435,35 @@ impl Decider<'_> {
                 let uncordoned = operator::uncordon(self.ledger, (devices, &node), why)?;
                 NodeAnswer::Uncordon { uncordoned }
             }
+            NodeQuery::Register {
+                owner,
+                devices,
+                reason,
+            } => {
+                let (owner, node) = (self.outside(owner)?, self.node()?);
+                let reason = shortened(reason, NAME);
+                let lease = leases::grant(self.ledger, &node, &owner, devices, reason)?;
+                registered(vec![lease])
+            }
+            NodeQuery::Choose {
+                owner,
+                spec,
+                policy,
+            } => {
+                let (owner, node) = (self.outside(owner)?, self.node()?);
+                let job: JobSpec = read("the request", spec)?;
+                let policy: PolicySpec = read("the policy", policy)?;
+                let drivers = self.drivers(&node)?;
+                let (of, want) = ((&*node, &drivers), (&job, &policy));
+                let lease = leases::choose_for(self.ledger, of, &owner, want, &NoFiles)?;
+                registered(vec![lease])
+            }
+            NodeQuery::Unregister { owner, lease } => {
+                let owner = self.outside(owner)?;
+                let ended = leases::end(self.ledger, &owner, *lease)?;
+                NodeAnswer::Unregistered { ended }
+            }
+            NodeQuery::Registered { kind } => registered(leases::of_kind(self.ledger, kind)?),
             NodeQuery::Recover {} => {
                 peer.operates("recover")?;
                 let recovered = operator::recovered(self.ledger, &owner)?;
@@ -454,6 +486,12 @@ impl Decider<'_> {
         let node = Rc::new(load(served)?);
         *kept = Some(node.clone());
         Ok(node)
+    }
+
+    /// An owner outside, for whom an operator asks: its lease outlives every process.
+    fn outside(&self, owner: &LeaseOwner) -> Result<OutsideOwner, Error> {
+        self.peer.operates("a lease that no process holds")?;
+        Ok(OutsideOwner::new(&owner.kind, &owner.name)?.registered_by(self.peer.uid))
     }
 
     fn drivers(&self, node: &Node) -> Result<DriverSnapshot, Error> {
@@ -559,6 +597,12 @@ impl Decider<'_> {
     }
 }
 
+fn registered(leases: Vec<OutsideLease>) -> NodeAnswer {
+    NodeAnswer::Registered {
+        leases: leases.into_iter().map(OutsideLease::row).collect(),
+    }
+}
+
 fn load(served: &Served) -> Result<Node, Error> {
     let mut node = Node::load(&served.machine, &served.live, &mut |_| {})?;
     node.open_bare()?;
@@ -575,14 +619,6 @@ fn shortened(text: &str, most: usize) -> &str {
     let starts = text.char_indices().map(|(start, _)| start);
     let end = starts.chain([text.len()]).take_while(|&end| end <= most);
     &text[..end.last().unwrap_or_default()]
-}
-
-fn named(devices: Vec<DeviceKey>) -> Vec<GrantedDevice> {
-    let name = |key: DeviceKey| GrantedDevice {
-        whole: key.whole,
-        part: key.part,
-    };
-    devices.into_iter().map(name).collect()
 }
 
 fn grant_of(ledger: &str, lease: &Lease) -> Grant {
