@@ -15,7 +15,7 @@ use mapa_node::{DeviceKey, Durability, Ledger, Processes};
 use serde_json::Value;
 
 use super::common::{LOCK, Place, Systemd, asker, assert_valid, error, text};
-use super::daemon_kills::{Machine, Mps, entries};
+use super::daemon_kills::{Machine, Mps, entries, since_boot_ms};
 
 /// A daemon that is killed with the test.
 pub(crate) struct Daemon(pub(crate) Child);
@@ -410,8 +410,8 @@ fn a_daemon_that_was_replaced_refuses_nobody_and_ends() {
     assert_eq!(leader, std::process::id());
 }
 
-/// A share of multiprocessors that a daemon of before has set, and that ends in so many milliseconds.
-fn throttle(machine: &Machine, mps: &Mps, ends_in_ms: u64) {
+/// A share of multiprocessors that a daemon of before has set, until this moment.
+fn throttle(machine: &Machine, mps: &Mps, until_ms: u64) {
     let server = MpsServer(mps.pipe());
     let step = Step::MpsPercent {
         server: server.clone(),
@@ -420,7 +420,6 @@ fn throttle(machine: &Machine, mps: &Mps, ends_in_ms: u64) {
         to: 70_000,
     };
     let percent = 70;
-    let ms = (mapa_node::now() / 1_000_000).unsigned_abs() + ends_in_ms;
     let entry = JournalEntry {
         id: 1,
         change: LeverChange::MpsPercent { server, percent },
@@ -430,12 +429,25 @@ fn throttle(machine: &Machine, mps: &Mps, ends_in_ms: u64) {
             words: vec!["a test".to_owned()],
             warnings: Vec::new(),
         },
-        lifetime: Lifetime::Until { ms },
+        lifetime: Lifetime::Until { ms: until_ms },
         confirmed: true,
-        boot: None,
+        boot: Some(Processes::new().unwrap().boot().to_owned()),
     };
     let folder = machine.place.path().join("ledger.db.pulls");
     FolderJournal::open(folder).unwrap().put(&entry).unwrap();
+}
+
+/// A daemon of before counted from 1970: by this clock its throttle would hold for half a century.
+#[test]
+fn a_throttle_of_a_journal_that_counts_from_1970_ends_at_the_start() {
+    let machine = Machine::new();
+    let mps = Mps::new(&machine.place);
+    let now_ms = (mapa_node::now() / 1_000_000).unsigned_abs();
+    throttle(&machine, &mps, now_ms + 60_000);
+    let daemon = machine.daemon_in(&["--scheduler", "fifo"], &mps.path());
+    until(|| entries(&machine.place.ledger()).is_empty());
+    let log = machine.place.text("daemon.log");
+    assert_eq!(daemon.end("-TERM"), Some(0), "{log}");
 }
 
 /// Time goes on for a throttle also while nobody knows who uses what.
@@ -443,7 +455,7 @@ fn throttle(machine: &Machine, mps: &Mps, ends_in_ms: u64) {
 fn a_throttle_ends_in_its_time_though_the_drivers_do_not_answer() {
     let machine = Machine::new();
     let mps = Mps::new(&machine.place);
-    throttle(&machine, &mps, 5000);
+    throttle(&machine, &mps, since_boot_ms() + 5000);
     let daemon = machine.daemon_in(&["--scheduler", "fifo"], &mps.path());
     until(|| machine.place.text("daemon.log").contains("ready"));
     let silent = Fault::new("nvmlDeviceGetCount_v2", Code::Unknown);

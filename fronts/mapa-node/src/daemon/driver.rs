@@ -24,7 +24,9 @@ use super::signals::HostSampler;
 use crate::error::Error;
 use crate::foreign::Stray;
 use crate::leader::{self, Leader};
-use crate::ledger::{AuditEntry, AuditKind, Durability, Lease, Ledger, LedgerTx, UnixNanos, now};
+use crate::ledger::{
+    AuditEntry, AuditKind, Durability, Lease, Ledger, LedgerTx, UnixNanos, now, since_boot,
+};
 use crate::mailbox::Mailbox;
 use crate::node::Node;
 use crate::wakeup;
@@ -392,9 +394,9 @@ impl NodeDriver<'_> {
     }
 }
 
-/// Milliseconds since 1970, as the levers count.
+/// Milliseconds since the boot, as the levers count: whoever sets the clock neither prolongs a throttle nor ends it.
 pub(crate) fn now_ms() -> u64 {
-    u64::try_from(now() / 1_000_000).unwrap_or_default()
+    u64::try_from(since_boot() / 1_000_000).unwrap_or_default()
 }
 
 impl Driver for NodeDriver<'_> {

@@ -19,10 +19,10 @@ use super::step::{LeverChange, Plan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "holds", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Lifetime {
-    /// Until this time, in milliseconds since 1970. The process that has the journal open reverts it then, or
-    /// when it exits.
+    /// Until this time of the boot in which it was planned. The process that has the journal open reverts it then,
+    /// or when it exits.
     Until {
-        /// Milliseconds since 1970, by the clock of the manager's caller.
+        /// Milliseconds since the boot, by the clock of the manager's caller: one that no program can set.
         ms: u64,
     },
     /// As long as the program runs: it is reverted at its exit, and at the next start.

@@ -91,7 +91,8 @@ impl Holder {
 ///
 /// A change for a [`Holder`] lasts until its last holder releases it, or until it expires.
 ///
-/// It reads no clock: callers tell the time, in milliseconds since 1970.
+/// It reads no clock: callers tell the time, in milliseconds since the boot (`CLOCK_BOOTTIME`). The time of day would do
+/// harm: set back, it would keep a throttle; set forward, it would end one too soon.
 ///
 /// # Examples
 /// ```
@@ -135,8 +136,10 @@ enum Prepared {
 
 impl<J: Journal> LeverManager<J> {
     /// Opens a journal, and reverts what an earlier manager left: what was not finished, what was for its
-    /// session, and what is past its time. What has time left is held on. Of an entry of an earlier boot, what was
-    /// set on groups, processes and daemons is no more, and is left alone. The events say what was done.
+    /// session, and what is past its time. What has time left is held on. The time of an entry of another boot is past,
+    /// as is one that is further off than [`Bounds::max_duration_s`](super::Bounds) allows: an earlier release counted from
+    /// 1970. Of an entry of an earlier boot, what was set on groups, processes and daemons is no more, and is left alone.
+    /// The events say what was done.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -160,6 +163,8 @@ impl<J: Journal> LeverManager<J> {
             away: BTreeSet::new(),
             next,
         };
+        let longest_ms = (manager.levers.bounds.max_duration_s.max).saturating_mul(1000);
+        let latest_ms = now_ms.saturating_add(longest_ms);
         let mut events = Vec::new();
         // The last first: a later change may rest on an earlier one, as a limit does on its group.
         let ids: Vec<u64> = manager.held.keys().rev().copied().collect();
@@ -168,7 +173,9 @@ impl<J: Journal> LeverManager<J> {
             let stays = entry.confirmed
                 && !entry.plan.is_empty()
                 && match entry.lifetime {
-                    Lifetime::Until { ms } => now_ms < ms,
+                    Lifetime::Until { ms } => {
+                        entry.boot == manager.levers.boot && now_ms < ms && ms <= latest_ms
+                    }
                     Lifetime::Session => false,
                     Lifetime::Kept => true,
                 };
