@@ -76,13 +76,27 @@ fn a_fifo_beside_a_ledger_holds_nobody_up() {
     }
 }
 
-/// A trigger of another program would run in every transaction that notes a decision.
+/// What another program adds to the tables would run in our transactions, and may never end.
 #[test]
-fn a_ledger_with_a_strange_trigger_or_view_is_refused() {
+fn a_ledger_with_an_object_that_is_none_of_ours_is_refused() {
+    const ENDLESS: &str =
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x FROM c";
     for strange in [
-        "CREATE TRIGGER x AFTER INSERT ON decisions BEGIN SELECT count(*) FROM (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x FROM c); END",
+        &format!(
+            "CREATE TRIGGER x AFTER INSERT ON decisions BEGIN SELECT count(*) FROM ({ENDLESS}); END"
+        ),
         "CREATE VIEW x AS SELECT * FROM leases",
+        &format!(
+            "ALTER TABLE leases RENAME TO x; CREATE VIEW leases AS SELECT x.* FROM x, ({ENDLESS})"
+        ),
         "DROP TRIGGER one_holder; CREATE TRIGGER one_holder BEFORE INSERT ON held BEGIN SELECT 1; END",
+        "ALTER TABLE decisions ADD COLUMN x TEXT GENERATED ALWAYS AS (replace(hex(zeroblob(100000000)), '0', reason)) VIRTUAL",
+        "ALTER TABLE decisions ADD COLUMN x TEXT CHECK (length(replace(hex(zeroblob(100000000)), '0', reason)) > 0)",
+        "CREATE INDEX x ON leases (replace(hex(zeroblob(1000)), '0', command))",
+        "CREATE INDEX x ON leases (command) WHERE length(hex(zeroblob(1000))) > 1",
+        "DROP INDEX held_of_lease",
+        "DROP TRIGGER one_holder",
+        "CREATE TABLE x (y)",
     ] {
         let place = Place::new();
         drop(Ledger::open(place.ledger()).unwrap());

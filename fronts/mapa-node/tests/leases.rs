@@ -463,7 +463,7 @@ fn ledger_of_version_6_keeps_its_leases_which_have_processes() {
     let database = rusqlite::Connection::open(place.ledger()).unwrap();
     database
         .execute_batch(
-            "ALTER TABLE leases DROP COLUMN owner_name; ALTER TABLE leases DROP COLUMN owner_kind; PRAGMA user_version = 6;",
+            "DROP INDEX waiting; ALTER TABLE leases DROP COLUMN owner_name; ALTER TABLE leases DROP COLUMN owner_kind; PRAGMA user_version = 6;",
         )
         .unwrap();
     drop(database);

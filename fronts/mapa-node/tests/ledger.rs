@@ -96,28 +96,6 @@ fn newer_ledger_and_foreign_file_give_different_errors() {
 }
 
 #[test]
-fn ledger_of_version_4_is_converted() {
-    let place = Place::new();
-    drop(Ledger::open(place.ledger()).unwrap());
-    let database = rusqlite::Connection::open(place.ledger()).unwrap();
-    let back = "ALTER TABLE leader RENAME COLUMN heartbeat TO beat; ALTER TABLE leader RENAME TO steward; PRAGMA user_version = 4; PRAGMA application_id = 0;";
-    database.execute_batch(back).unwrap();
-    for (table, columns) in [
-        ("decisions", &["uid", "command", "status", "hash"][..]),
-        ("leases", &["deadline", "owner_name", "owner_kind"]),
-    ] {
-        for column in columns {
-            let drop = format!("ALTER TABLE {table} DROP COLUMN {column}");
-            database.execute_batch(&drop).unwrap();
-        }
-    }
-    drop(database);
-    let mut ledger = Ledger::open(place.ledger()).unwrap();
-    let leader = ledger.change(Durability::Boot, |tx| tx.leader()).unwrap();
-    assert!(leader.is_none());
-}
-
-#[test]
 fn recovery_keeps_the_living_frees_the_dead_and_forgets_earlier_boots() {
     let place = Place::new();
     let mut ledger = Ledger::open(place.ledger()).unwrap();
