@@ -4,6 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use mapa_node::Ledger;
 use serde_json::Value;
 
 use super::common::{LOCK, Place, error, text};
@@ -568,6 +569,44 @@ fn a_ledger_that_vanished_is_noticed_by_the_processes_that_hold_devices() {
         );
         std::fs::write(place.path().join("end"), "").unwrap();
         // It frees its lease in the file that it has open.
+        job.wait().unwrap();
+        let output = place.run(&["run", "-n", "8", "--", "true"]);
+        assert!(output.status.success(), "{}", error(&output));
+    }
+}
+
+/// The log of a ledger that was removed, or emptied, while a job holds devices by a lease that is in the log alone.
+#[test]
+fn a_log_that_vanished_is_noticed_by_the_processes_that_hold_devices() {
+    for is_emptied in [false, true] {
+        let place = Place::new();
+        drop(Ledger::open(place.ledger()).unwrap());
+        let database = rusqlite::Connection::open(place.ledger()).unwrap();
+        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+        (database.query_row(checkpoint, [], |_| Ok(()))).unwrap();
+        drop(database);
+        let script = "echo >>$LOCKS/there; while [ ! -e $LOCKS/end ]; do sleep .02; done";
+        let mut job = place.mapa(&["run", "-n", "8", "--", "sh", "-c", script]);
+        let mut job = job.stderr(Stdio::null()).spawn().unwrap();
+        place.await_lines("there", 1);
+        std::fs::remove_file(place.ledger().with_extension("db-shm")).unwrap();
+        let log = place.ledger().with_extension("db-wal");
+        if is_emptied {
+            std::fs::write(&log, "").unwrap();
+        } else {
+            std::fs::remove_file(&log).unwrap();
+        }
+        // Not only by the first that looks.
+        for _ in 0..2 {
+            let output = place.run(&["run", "-n", "8", "--", "true"]);
+            assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+            assert!(
+                error(&output).contains("the log of the ledger is gone"),
+                "{}",
+                error(&output)
+            );
+        }
+        std::fs::write(place.path().join("end"), "").unwrap();
         job.wait().unwrap();
         let output = place.run(&["run", "-n", "8", "--", "true"]);
         assert!(output.status.success(), "{}", error(&output));

@@ -15,8 +15,9 @@ mod schema;
 mod transaction;
 mod withheld;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -137,6 +138,9 @@ impl Ledger {
                     "is no plain file: expected one of a ledger of mapa",
                 ));
             }
+        }
+        if !is_empty(path, "") && is_empty(path, "-wal") {
+            refuse_without_log(path)?;
         }
         let opened = (|| {
             let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -403,6 +407,75 @@ fn refuse_replaced(connection: &Connection) -> Result<(), Error> {
         "the ledger is new, and processes run on devices that an earlier one in its place gave them: {}. Expected that ledger, or these processes to end first",
         numbers.join(", ")
     )))
+}
+
+/// Whether one of the files of a ledger is not there, or has no bytes.
+fn is_empty(path: &Path, end: &str) -> bool {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    fs::metadata(name).map_or(true, |found| found.len() == 0)
+}
+
+/// Refuses a ledger whose log was removed, or emptied, while processes run whose leases were in that log alone: SQLite would
+/// go on without these leases, and their devices would be given twice. The audit has a row of each lease that a ledger
+/// knows, held or ended.
+///
+/// No program of mapa removes the log or empties it, so only a ledger that lacks it is checked. It is read without a log, as none must be
+/// made: the next program must find the same.
+///
+/// # Errors
+/// Which leases are lost, and which processes run.
+fn refuse_without_log(path: &Path) -> Result<(), Error> {
+    // Whatever cannot be read here, SQLite says at the opening that follows.
+    let Some((id, known)) = leases_without_log(path).unwrap_or_default() else {
+        return Ok(());
+    };
+    let found = Processes::new()?.marked(MARK).found;
+    let lost: Vec<String> = found
+        .iter()
+        .filter_map(|(mark, processes)| {
+            let lease = mark.strip_prefix(&id)?.strip_prefix(':')?;
+            let lease: i64 = lease.parse().ok()?;
+            let pids: Vec<String> = processes
+                .iter()
+                .map(|process| process.id.pid.to_string())
+                .collect();
+            let is_lost = !known.contains(&lease);
+            is_lost.then(|| format!("lease {lease} (process {})", pids.join(", ")))
+        })
+        .collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    Err(Error::malformed(format_args!(
+        "{}-wal: the log of the ledger is gone, and with it leases by which processes hold devices: {}. Expected that file, or these processes to end first",
+        path.display(),
+        lost.join(", ")
+    )))
+}
+
+/// The name of a ledger and the numbers of all leases of its audit, by its file alone; none if it is not a ledger with a name.
+fn leases_without_log(path: &Path) -> rusqlite::Result<Option<(String, BTreeSet<i64>)>> {
+    // In a URI other bytes than these have a meaning.
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./".contains(byte);
+    let name: String = (path.as_os_str().as_bytes().iter())
+        .map(|byte| match is_plain(byte) {
+            true => char::from(*byte).to_string(),
+            false => format!("%{byte:02x}"),
+        })
+        .collect();
+    // SQLite takes an immutable file as it is: it looks for no log, makes none, and locks nothing.
+    let uri = format!("file:{name}?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(uri, flags)?;
+    if !schema::is_ours(&connection)? {
+        return Ok(None);
+    }
+    let id = connection.query_row("SELECT id FROM ledger", [], |row| row.get(0))?;
+    let mut leases =
+        connection.prepare("SELECT DISTINCT lease FROM decisions WHERE lease IS NOT NULL")?;
+    let leases = leases.query_map([], |row| row.get(0))?;
+    Ok(Some((id, leases.collect::<rusqlite::Result<_>>()?)))
 }
 
 /// The name of the ledger. The first program that opens it draws one from the kernel.
