@@ -66,6 +66,13 @@ impl Namespaces {
     /// judged from here.
     #[must_use]
     pub fn life(&self, of: &Identity) -> Liveness {
+        // The inode of a namespace that has ended may be given to a new one, in which low numbers soon run again. A
+        // namespace begins with its number 1, and ends with it. So it suffices to look at number 1: what started before
+        // it is not of this namespace, and has ended with its own.
+        let first = self.found.get(&(of.namespace, 1));
+        if first.is_some_and(|first| first.id.start > of.id.start) {
+            return Liveness::Ended;
+        }
         match self.found.get(&(of.namespace, of.id.pid)) {
             Some(here) if here.id.start == of.id.start => Liveness::Runs,
             // Another start may be another process, or the same by the clock of its time namespace.
@@ -81,5 +88,45 @@ impl Namespaces {
     pub fn here(&self, of: &Identity) -> Option<&Identity> {
         let here = self.found.get(&(of.namespace, of.id.pid))?;
         (here.id.start == of.id.start).then_some(here)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::process::ProcessId;
+    use super::*;
+
+    fn of(namespace: i64, pid: i32, start: i64) -> Identity {
+        Identity {
+            boot: "a".to_owned(),
+            namespace,
+            id: ProcessId { pid, start },
+        }
+    }
+
+    /// Processes of one namespace, by their numbers here, their numbers there and their starts.
+    fn namespaces(processes: &[(i32, i32, i64)]) -> Namespaces {
+        let found = processes
+            .iter()
+            .map(|&(here, there, start)| ((7, there), of(1, here, start)));
+        Namespaces {
+            found: found.collect(),
+            unread: BTreeSet::new(),
+            sees_all: true,
+        }
+    }
+
+    #[test]
+    fn a_process_of_a_namespace_whose_inode_was_given_to_another_has_ended() {
+        // The container of process 5 has ended. That of now began later, and its process 5 runs.
+        let now = namespaces(&[(300, 1, 2000), (305, 5, 2001)]);
+        assert_eq!(now.life(&of(7, 5, 1000)), Liveness::Ended);
+        assert_eq!(now.life(&of(7, 1, 1000)), Liveness::Ended);
+        assert_eq!(now.life(&of(7, 5, 2001)), Liveness::Runs);
+        // In the tick of the first process it cannot be told.
+        assert_eq!(now.life(&of(7, 5, 2000)), Liveness::Elsewhere);
+        // Nor if the first process cannot be seen.
+        let hidden = namespaces(&[(305, 5, 2001)]);
+        assert_eq!(hidden.life(&of(7, 5, 1000)), Liveness::Elsewhere);
     }
 }
