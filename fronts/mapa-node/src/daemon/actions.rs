@@ -189,6 +189,7 @@ impl NodeDriver<'_> {
         let to = changes::moves_to(&group, roots)?.filter(|_| is_moved);
         let known = lease.limited.clone();
         if let Some(to) = to.as_deref().and_then(|path| path.to_str())
+            && !self.levers.is_dry
             && known.as_deref() != Some(to)
         {
             self.change(Durability::Boot, |books| books.set_limit_cgroup(id, to))

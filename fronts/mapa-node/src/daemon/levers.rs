@@ -34,7 +34,7 @@ pub(crate) struct NodeLevers<'a, J: Journal> {
     failed_reverts: FailedReverts,
     /// Whether a layout was reverted since the last tick, or a part of it: its instances have other names.
     is_partitioned: bool,
-    /// Dry run: changes are logged, and not applied.
+    /// Dry run: the manager rehearses changes. They are logged, and not applied.
     pub(super) is_dry: bool,
 }
 
@@ -68,6 +68,9 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         let known: Vec<(u64, JobId)> = manager.active().filter_map(of).collect();
         for (id, job) in known {
             manager.adopt(id, holder(job, LimitKind::BlockIo));
+        }
+        if is_dry {
+            manager = manager.rehearse();
         }
         Self {
             manager,
@@ -104,7 +107,11 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     pub(super) fn report_revert(&mut self, event: &LeverEvent, reporter: &mut Reporter) {
         let should_report = self.failed_reverts.should_report(event);
         if let LeverEvent::Reverted { id, lever } = event {
-            info!(id, lever, "change reverted");
+            if self.manager.is_rehearsed(*id) {
+                reporter.dry_run(&format!("revert change {id} ({lever})"));
+            } else {
+                info!(id, lever, "change reverted");
+            }
         }
         if let LeverEvent::Reverted { lever, .. } | LeverEvent::RevertFailed { lever, .. } = event {
             // A revert in part creates instances again, too. One that fails for the same reason as before has created
@@ -121,6 +128,24 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
                 &format!("change {id} ({lever}): revert failed: {}", words(left)),
             );
         }
+    }
+
+    /// Logs the plan of a change that a dry run would have applied. False: this is no such change.
+    pub(super) fn report_rehearsed(
+        &self,
+        event: &LeverEvent,
+        whom: &str,
+        reporter: &mut Reporter,
+    ) -> bool {
+        let LeverEvent::Applied { id, .. } = event else {
+            return false;
+        };
+        let mut held = self.manager.active();
+        let entry = held.find(|entry| entry.id == *id && self.manager.is_rehearsed(*id));
+        if let Some(entry) = entry {
+            reporter.dry_run(&format!("{whom}: {}", entry.plan));
+        }
+        entry.is_some()
     }
 
     /// A job has left: what only it needed is reverted.
@@ -182,15 +207,8 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         let whose = holder(job, kind);
         let before: Vec<u64> = self.manager.needed_by(&whose).collect();
         for (change, lifetime) in wanted {
-            if self.is_dry {
-                let plan = self
-                    .manager
-                    .plan(&change)
-                    .map_err(|error| error.to_string())?;
-                reporter.dry_run(&plan.to_string());
-                continue;
-            }
             let event = self.manager.apply_for(&whose, &change, lifetime, now_ms);
+            self.report_rehearsed(&event, &whose.who, reporter);
             match changes::outcome(&event) {
                 Ok(()) => {}
                 // A process may end at any moment; others of the job are limited all the same.
@@ -381,6 +399,37 @@ mod tests {
         let lifted = JobLimit::MpsPercent(None);
         let done = node_levers.throttle(B, lifted, 61_000, target(Vec::new()), &mut reporter);
         assert_eq!((done, percent(&twin, &levers)), (Ok(()), 100_000));
+    }
+
+    /// The limit is on a group that only an earlier change makes.
+    #[test]
+    fn a_dry_run_plans_checks_and_refuses_as_a_real_run_and_changes_nothing() {
+        let (levers, roots, mut reporter) = (levers(), Roots::default(), reporter());
+        let plans = |is_dry: bool, reporter: &mut Reporter| {
+            let twin = SimulatedMachine::with_group("mapa").unwrap();
+            let processes = [17, 18].map(|pid| twin.add_process(pid, &[pid])).to_vec();
+            let before = twin.state();
+            let (manager, _) =
+                LeverManager::open(twin.levers(), MemoryJournal::default(), 0).unwrap();
+            let mut node_levers = NodeLevers::new(manager, &levers, &roots, is_dry, |_| None);
+            let mut limit = |job, mb_s| {
+                let guard = JobLimit::BlockIoMbPerS(Some(mb_s));
+                node_levers.throttle(job, guard, 0, target(processes.clone()), reporter)
+            };
+            // The second needs what is held, another limit on the group is refused, and so is one out of bounds.
+            let done = [(A, 200), (B, 200), (B, 300), (B, 1)].map(|(job, mb_s)| limit(job, mb_s));
+            let held = node_levers.manager.active();
+            let held: Vec<String> = held.map(|entry| entry.plan.to_string()).collect();
+            assert_eq!(twin.state() == before, is_dry);
+            node_levers.left(A, reporter);
+            node_levers.left(B, reporter);
+            assert_eq!(node_levers.manager.active().count(), 0);
+            assert_eq!(twin.state(), before);
+            (done, held)
+        };
+        let real = plans(false, &mut reporter);
+        assert!(real.0[0].is_ok() && real.0[2].is_err(), "{real:?}");
+        assert_eq!(plans(true, &mut reporter), real);
     }
 
     #[test]

@@ -147,6 +147,14 @@ pub trait BlockIo: Send {
     /// [Missing](LeverError::Missing): no such group, or its files cannot be read.
     fn limits(&self, group: &CgroupPath, device: BlockDevice) -> Result<BlockIoLimits, LeverError>;
 
+    /// Whether a group that is yet to be made will have limits, as far as that is known before.
+    ///
+    /// # Errors
+    /// [Missing](LeverError::Missing): the kernel has the controller without its limits.
+    fn check_new_group(&self) -> Result<(), LeverError> {
+        Ok(())
+    }
+
     /// Sets the limits of a group on a device, those of other devices stay. It may fail after some were
     /// set: whoever calls it puts the old ones back.
     ///

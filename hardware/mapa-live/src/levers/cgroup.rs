@@ -330,6 +330,16 @@ impl BlockIo for CgroupTree {
         Ok(BlockIoLimits::of_parts(parts))
     }
 
+    // On v1 the topmost group has the files that others have; on v2 it has none.
+    fn check_new_group(&self) -> Result<(), LeverError> {
+        let (version, root) = self.hierarchy(Controller::BlockIo)?;
+        let files = V1_FILES.iter().filter(|_| version == Version::V1);
+        for path in files.map(|file| root.join(file)) {
+            fs::metadata(&path).map_err(|error| refused("find", &path, &error))?;
+        }
+        Ok(())
+    }
+
     fn set_limits(
         &mut self,
         group: &CgroupPath,

@@ -28,7 +28,7 @@ impl LeverSet {
     /// # Errors
     /// Each of [`LeverError`]: a bound, something missing, a layout without room.
     pub fn plan(&self, change: &LeverChange) -> Result<Plan, LeverError> {
-        planning::plan(self, change)
+        planning::plan(self, &[], change)
     }
 
     /// Carries a plan out. If a step fails, the steps before it are reverted, and what the failed step

@@ -9,7 +9,8 @@ use super::error::LeverError;
 use super::execute::ApplyFailure;
 use super::journal::{Journal, JournalEntry, Lifetime};
 use super::lever_set::LeverSet;
-use super::step::{LeverChange, Plan};
+use super::planning;
+use super::step::{LeverChange, Plan, Step};
 
 /// The result of applying or reverting a change, for a ledger or a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +125,8 @@ pub struct LeverManager<J: Journal> {
     /// Changes that are carried out elsewhere, or have to be reverted there: nothing here touches them meanwhile.
     away: BTreeSet<u64>,
     next: u64,
+    /// The first number of a [rehearsal](Self::rehearse), if this is one. Its changes are held, and were not carried out.
+    rehearsed: Option<u64>,
 }
 
 /// The next step for a change.
@@ -162,6 +165,7 @@ impl<J: Journal> LeverManager<J> {
             holders: BTreeMap::new(),
             away: BTreeSet::new(),
             next,
+            rehearsed: None,
         };
         let longest_ms = (manager.levers.bounds.max_duration_s.max).saturating_mul(1000);
         let latest_ms = now_ms.saturating_add(longest_ms);
@@ -194,6 +198,28 @@ impl<J: Journal> LeverManager<J> {
         Ok((manager, events))
     }
 
+    /// Rehearses from now on: each change is planned, checked, refused, held, extended and reverted as ever, but the
+    /// machine and the journal stay as they are. What a change needs of earlier ones, such as a group, counts as there.
+    /// What an earlier manager has left is real, and is still reverted.
+    #[must_use]
+    pub fn rehearse(mut self) -> Self {
+        self.rehearsed = Some(self.next);
+        self
+    }
+
+    /// Whether a change is, or was, only rehearsed.
+    pub fn is_rehearsed(&self, id: u64) -> bool {
+        self.rehearsed.is_some_and(|first| id >= first)
+    }
+
+    /// Writes an entry down, unless its change is only rehearsed.
+    fn write(&mut self, entry: &JournalEntry) -> Result<(), LeverError> {
+        if self.is_rehearsed(entry.id) {
+            return Ok(());
+        }
+        self.journal.put(entry)
+    }
+
     /// The levers. A change that is made by them directly is in no journal.
     pub fn levers(&mut self) -> &mut LeverSet {
         &mut self.levers
@@ -209,7 +235,10 @@ impl<J: Journal> LeverManager<J> {
     /// # Errors
     /// As for [`LeverSet::plan`].
     pub fn plan(&self, change: &LeverChange) -> Result<Plan, LeverError> {
-        self.levers.plan(change)
+        let held = self.held.values();
+        let rehearsed = held.filter(|entry| self.is_rehearsed(entry.id));
+        let before: Vec<&Step> = rehearsed.flat_map(|entry| &entry.plan.steps).collect();
+        planning::plan(&self.levers, &before, change)
     }
 
     /// Applies a change: writes the plan down, carries it out, confirms it. A change that is held already only
@@ -371,7 +400,10 @@ impl<J: Journal> LeverManager<J> {
             Prepared::Over(event) => return Ok(event),
             Prepared::Entry(id) => id,
         };
-        let done = self.levers.apply(&self.held[&id].plan);
+        let done = match self.is_rehearsed(id) {
+            true => Ok(()),
+            false => self.levers.apply(&self.held[&id].plan),
+        };
         Ok(self.complete(id, done))
     }
 
@@ -396,12 +428,18 @@ impl<J: Journal> LeverManager<J> {
         let lever = change.lever().to_owned();
         let same = |entry: &&JournalEntry| entry.confirmed && entry.change == *change;
         if let Some(entry) = self.held.values().find(same) {
+            if self.rehearsed.is_some() && !self.is_rehearsed(entry.id) {
+                return Ok(Prepared::Over(LeverEvent::Extended {
+                    id: entry.id,
+                    lever,
+                }));
+            }
             let lifetime = entry.lifetime.longer(lifetime);
             let entry = JournalEntry {
                 lifetime,
                 ..entry.clone()
             };
-            self.journal.put(&entry)?;
+            self.write(&entry)?;
             let id = entry.id;
             self.held.insert(id, entry);
             if lifetime == Lifetime::Kept {
@@ -419,7 +457,7 @@ impl<J: Journal> LeverManager<J> {
                 format!("pull {} of {} holds it", entry.id, entry.plan.lever),
             ));
         }
-        let plan = self.levers.plan(change)?;
+        let plan = self.plan(change)?;
         if plan.is_empty() {
             return Ok(Prepared::Over(LeverEvent::Unchanged { lever }));
         }
@@ -433,7 +471,7 @@ impl<J: Journal> LeverManager<J> {
             boot: self.levers.boot.clone(),
         };
         // If this fails, nothing has changed, and the number is still free.
-        self.journal.put(&entry)?;
+        self.write(&entry)?;
         self.next += 1;
         self.held.insert(id, entry);
         Ok(Prepared::Entry(id))
@@ -454,7 +492,7 @@ impl<J: Journal> LeverManager<J> {
         let mut entry = self.held[&id].clone();
         entry.confirmed = true;
         let lever = entry.plan.lever.clone();
-        if let Err(why) = self.journal.put(&entry) {
+        if let Err(why) = self.write(&entry) {
             // A change that is not confirmed would be reverted after a crash, and kept without one.
             let left = if self.away.contains(&id) {
                 vec![why.clone()]
@@ -547,7 +585,10 @@ impl<J: Journal> LeverManager<J> {
     }
 
     fn release(&mut self, id: u64) -> LeverEvent {
-        let reverted = self.levers.revert(&self.held[&id].plan);
+        let reverted = match self.is_rehearsed(id) {
+            true => Ok(()),
+            false => self.levers.revert(&self.held[&id].plan),
+        };
         self.released(id, reverted)
     }
 

@@ -11,9 +11,15 @@ use super::mps::{MpsControlCommand, MpsScope, MpsServer, PinnedMib, is_told_exac
 use super::step::{LeverChange, Plan, Step};
 use crate::kernel::{Cpus, ProcessId};
 
-pub(crate) fn plan(levers: &LeverSet, change: &LeverChange) -> Result<Plan, LeverError> {
+/// Plans a change. The steps of `before` count as carried out, though the machine does not show them: groups that they
+/// make are there.
+pub(crate) fn plan(
+    levers: &LeverSet,
+    before: &[&Step],
+    change: &LeverChange,
+) -> Result<Plan, LeverError> {
     let mut warnings = Vec::new();
-    let steps = steps(levers, change, &mut warnings)?;
+    let steps = steps(levers, before, change, &mut warnings)?;
     Ok(Plan {
         lever: change.lever().to_owned(),
         words: steps.iter().map(|step| commands(levers, step)).collect(),
@@ -24,6 +30,7 @@ pub(crate) fn plan(levers: &LeverSet, change: &LeverChange) -> Result<Plan, Leve
 
 fn steps(
     levers: &LeverSet,
+    before: &[&Step],
     change: &LeverChange,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Step>, LeverError> {
@@ -32,14 +39,14 @@ fn steps(
             group,
             device,
             limits,
-        } => limit_block_io(levers, group, *device, *limits),
+        } => limit_block_io(levers, before, group, *device, *limits),
         LeverChange::Cpuset { group, cpus, mems } => cpuset(levers, group, cpus, mems.as_ref()),
         LeverChange::Affinity { process, cpus } => affinity(levers, *process, cpus),
         LeverChange::AssignCgroup {
             process,
             group,
             controllers,
-        } => assign_cgroup(levers, *process, group, controllers),
+        } => assign_cgroup(levers, before, *process, group, controllers),
         LeverChange::MpsPercent { server, percent } => {
             set_mps_percent(levers, server, *percent, warnings)
         }
@@ -84,13 +91,32 @@ fn steps(
 
 fn limit_block_io(
     levers: &LeverSet,
+    before: &[&Step],
     group: &CgroupPath,
     device: BlockDevice,
     limits: BlockIoLimits,
 ) -> Result<Vec<Step>, LeverError> {
     limits.check(&levers.bounds)?;
     not_root(group, "limited")?;
-    let from = levers.block_io.limits(group, device)?;
+    // A group gets its files when it is made, or when the one above passes the controller on.
+    let is_new = before.iter().any(|step| match step {
+        Step::MakeGroup {
+            controller: Controller::BlockIo,
+            group: made,
+        } => made == group,
+        Step::PassOn {
+            controller: Controller::BlockIo,
+            group: above,
+        } => group.above().last() == Some(above),
+        _ => false,
+    });
+    let from = match levers.block_io.limits(group, device) {
+        Err(LeverError::Missing { .. }) if is_new => {
+            levers.block_io.check_new_group()?;
+            BlockIoLimits::NONE
+        }
+        found => found?,
+    };
     Ok(only_if(from != limits, || Step::Limits {
         group: group.clone(),
         device,
@@ -312,6 +338,7 @@ fn affinity(levers: &LeverSet, process: ProcessId, cpus: &Cpus) -> Result<Vec<St
 
 fn assign_cgroup(
     levers: &LeverSet,
+    before: &[&Step],
     process: Option<ProcessId>,
     group: &CgroupPath,
     controllers: &[Controller],
@@ -327,26 +354,43 @@ fn assign_cgroup(
         let mut path = group.above();
         path.push(group.clone());
         for (at, group) in path.iter().enumerate() {
-            if !levers.groups.exists(controller, group)? {
-                add(Step::MakeGroup {
-                    controller,
-                    group: group.clone(),
-                });
+            let make = Step::MakeGroup {
+                controller,
+                group: group.clone(),
+            };
+            let exists = before.contains(&&make) || levers.groups.exists(controller, group)?;
+            if !exists {
+                add(make);
             }
+            let pass_on = Step::PassOn {
+                controller,
+                group: group.clone(),
+            };
             let last = at + 1 == path.len();
-            let passes = last || levers.groups.is_passed_on(controller, group)?;
+            let passes = last
+                || before.contains(&&pass_on)
+                || levers.groups.is_passed_on(controller, group)?;
             if !passes {
-                add(Step::PassOn {
-                    controller,
-                    group: group.clone(),
-                });
+                add(pass_on);
             }
         }
     }
     for &controller in controllers {
         // The process moves last, when every group is there and has its controllers.
         let Some(process) = process else { break };
-        let from = levers.groups.group_of(controller, process)?;
+        let joined = before.iter().rev().find_map(|step| match step {
+            Step::Join {
+                controller: of,
+                process: who,
+                to,
+                ..
+            } if (*of, *who) == (controller, process) => Some(to.clone()),
+            _ => None,
+        });
+        let from = match joined {
+            Some(group) => group,
+            None => levers.groups.group_of(controller, process)?,
+        };
         if from != *group {
             add(Step::Join {
                 controller,

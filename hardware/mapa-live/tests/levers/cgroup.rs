@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mapa_live::levers::{
     BlockIo, BlockIoLimits, Bounds, CgroupOps, CgroupTree, Controller, Cpusets, LeverChange,
-    LeverSet,
+    LeverEvent, LeverManager, LeverSet, Lifetime, MemoryJournal,
 };
 use mapa_live::{Live, ProcessId, Roots};
 
@@ -325,6 +325,134 @@ fn a_process_joins_and_leaves_and_one_that_has_ended_is_missing() {
         tree.group_of(Controller::BlockIo, reused).unwrap_err(),
     ] {
         assert_eq!(error.reason(), "missing", "{error}");
+    }
+}
+
+/// What the kernel does in groups that were made, and with controllers that were passed on.
+fn as_the_kernel(root: &Path, has_limits: bool) {
+    let control = root.join("cgroup.subtree_control");
+    if let Ok(text) = fs::read_to_string(&control) {
+        fs::write(&control, text.replace('+', "")).unwrap();
+    }
+    let passes_on = fs::read_to_string(&control).is_ok_and(|text| text.contains("io"));
+    let is_v1 = root.join("notify_on_release").exists();
+    for entry in fs::read_dir(&root).unwrap().flatten() {
+        if !entry.file_type().unwrap().is_dir() {
+            continue;
+        }
+        let below = entry.path();
+        let mut files = vec!["cgroup.procs"];
+        if is_v1 {
+            files.push("notify_on_release");
+        } else {
+            files.push("cgroup.subtree_control");
+        }
+        if is_v1 && has_limits {
+            files.extend(V1_FILES);
+        } else if passes_on {
+            files.push("io.max");
+        }
+        for file in files.iter().map(|file| below.join(file)) {
+            if !file.exists() {
+                fs::write(file, "").unwrap();
+            }
+        }
+        as_the_kernel(&below, has_limits);
+    }
+}
+
+const V1_FILES: [&str; 4] = [
+    "blkio.throttle.read_bps_device",
+    "blkio.throttle.write_bps_device",
+    "blkio.throttle.read_iops_device",
+    "blkio.throttle.write_iops_device",
+];
+
+/// Two processes are put into a group that must be made for them, which is limited then.
+#[test]
+fn a_rehearsal_says_what_a_real_run_does_on_each_version_of_control_groups() {
+    let hybrid = |has_limits: bool| {
+        let machine = Tree::v1();
+        machine.write("sys/fs/cgroup/unified/cgroup.controllers", "cpu io\n");
+        for file in V1_FILES.iter().filter(|_| has_limits) {
+            machine.write(&format!("sys/fs/cgroup/blkio/{file}"), "");
+        }
+        machine
+    };
+    let second = || {
+        let machine = Tree::new();
+        let root = "sys/fs/cgroup/unified";
+        machine.write(&format!("{root}/cgroup.controllers"), "cpu io\n");
+        machine.write(&format!("{root}/cgroup.subtree_control"), "\n");
+        machine
+    };
+    type Make<'a> = &'a dyn Fn() -> Tree;
+    let machines: [(&str, Make<'_>, &str, bool); 4] = [
+        ("v2", &Tree::v2, "", true),
+        ("v2 beside v1", &second, "unified", true),
+        ("v1", &|| hybrid(true), "blkio", true),
+        ("v1 without limits", &|| hybrid(false), "blkio", false),
+    ];
+    for (name, machine, root, has_limits) in machines {
+        let run = |is_real: bool| {
+            let machine = machine();
+            let processes = [7, 8].map(|pid| machine.process(pid, "7:blkio:/\n0::/\n"));
+            let journal = MemoryJournal::default();
+            let (mut manager, _) = LeverManager::open(machine.levers(), journal, 0).unwrap();
+            if !is_real {
+                manager = manager.rehearse();
+            }
+            let put = |process, path| LeverChange::AssignCgroup {
+                process,
+                group: group(path),
+                controllers: vec![Controller::BlockIo],
+            };
+            let limits = LeverChange::BlockIo {
+                group: group("mapa/job"),
+                device: "254:0".parse().unwrap(),
+                limits: BlockIoLimits::mb_s(200),
+            };
+            let mut said = Vec::new();
+            for change in [
+                put(None, "mapa"),
+                put(None, "mapa/job"),
+                put(Some(processes[0]), "mapa/job"),
+                put(Some(processes[1]), "mapa/job"),
+                limits.clone(),
+                limits,
+            ] {
+                let event = manager.apply(&change, Lifetime::Session, 0);
+                if let LeverEvent::Refused { lever, why } = &event {
+                    said.push(format!("{lever}: {}", why.reason()));
+                }
+                if is_real {
+                    as_the_kernel(
+                        &machine.0.path().join("sys/fs/cgroup").join(root),
+                        has_limits,
+                    );
+                }
+            }
+            let plans = manager
+                .active()
+                .map(|entry| machine.shown(&entry.plan.to_string()));
+            said.extend(plans.collect::<Vec<_>>());
+            let is_made = machine
+                .0
+                .path()
+                .join("sys/fs/cgroup")
+                .join(root)
+                .join("mapa")
+                .exists();
+            assert_eq!(is_made, is_real, "{name}");
+            said
+        };
+        let real = run(true);
+        assert_eq!(run(false), real, "{name}");
+        let refused = real
+            .iter()
+            .filter(|text| text.ends_with(": missing"))
+            .count();
+        assert_eq!(refused, if has_limits { 0 } else { 2 }, "{name}: {real:?}");
     }
 }
 

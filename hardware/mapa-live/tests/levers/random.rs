@@ -580,7 +580,7 @@ fn what_was_set_on_processes_and_groups_before_the_last_boot_is_left_alone() {
     std::mem::forget(manager);
     // Another process has the number and the start now, and happens to be bound in the same way.
     let was = twin.state();
-    let (mut manager, events) = LeverManager::open(at_boot("second"), journal.clone(), 1).unwrap();
+    let (_manager, events) = LeverManager::open(at_boot("second"), journal.clone(), 1).unwrap();
     // The time of all three is past. Instances outlive a boot, so they alone are reverted.
     assert_eq!(events.len(), 3, "{events:?}");
     let is = twin.state();

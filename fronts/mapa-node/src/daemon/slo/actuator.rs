@@ -153,11 +153,6 @@ impl Actuator<'_> {
         lifetime: Lifetime,
     ) -> bool {
         let whom = &holder.what;
-        if driver.levers.is_dry {
-            let plan = driver.levers.manager.plan(change);
-            print(driver, whom, plan);
-            return false;
-        }
         let event = driver
             .levers
             .manager
@@ -219,6 +214,10 @@ pub(super) fn of_tenant(tenant: &str) -> String {
 
 /// Reports the result of a change.
 pub(super) fn tell(driver: &mut NodeDriver<'_>, whom: &str, event: &LeverEvent) {
+    let levers = &driver.levers;
+    if levers.report_rehearsed(event, whom, &mut driver.reporter) {
+        return;
+    }
     let what = match event {
         LeverEvent::Applied { id, lever } => {
             info!(id, lever, whom, "change applied");
