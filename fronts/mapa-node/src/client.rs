@@ -29,6 +29,9 @@ const ANSWER: usize = 256 << 20;
 /// How long the daemon may take to answer. To end a lease takes the longest.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long the daemon may take to note that somebody leaves.
+const MOMENT: Duration = Duration::from_secs(2);
+
 /// The longest path of a socket, as `sockaddr_un` has it with the zero at its end.
 const LONGEST: usize = 108;
 
@@ -209,6 +212,17 @@ impl Client {
             NodeAnswer::Noted {} => Ok(()),
             _ => Err(AskError::Told(self.unexpected())),
         }
+    }
+
+    /// Has something noted, and waits for that no longer than a moment. Other answers are dropped.
+    ///
+    /// # Errors
+    /// The daemon has gone, or does not note it now.
+    pub(crate) fn note_soon(&mut self, query: &NodeQuery) -> Result<(), AskError> {
+        self.stream.set_read_timeout(Some(MOMENT))?;
+        self.send(query)?;
+        while !matches!(self.next()?, NodeAnswer::Noted {}) {}
+        Ok(())
     }
 
     /// Asks, and waits for the answer. What the owner of a lease should know is given to `tell`.

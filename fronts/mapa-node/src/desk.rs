@@ -366,7 +366,7 @@ impl Asked<'_> {
                             reason: format!("signal {signal} ended the wait"),
                         };
                         // Without an answer the place ends with this program.
-                        drop(self.client.send(&cancel));
+                        drop(self.client.note_soon(&cancel));
                     }
                     return Ok(Waited::Done(AcquireOutcome::Signal(signal), None));
                 }
