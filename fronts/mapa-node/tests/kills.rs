@@ -14,7 +14,7 @@ use super::common::{LOCK, Place};
 use super::crowd::judge;
 
 /// The processes of this test that bear the mark of a lease of this ledger: process and lease.
-fn marked(place: &Place) -> BTreeSet<(u32, i64)> {
+pub(crate) fn marked(place: &Place) -> BTreeSet<(u32, i64)> {
     let mut found = BTreeSet::new();
     let folder = format!("LOCKS={}", place.path().display());
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -143,7 +143,7 @@ fn start(place: &Place, random: &mut Pcg64) -> Child {
         .unwrap()
 }
 
-fn kill(pid: u32) {
+pub(crate) fn kill(pid: u32) {
     // It may have ended meanwhile.
     drop(
         Command::new("kill")

@@ -30,6 +30,7 @@ mod shells;
 #[cfg(feature = "slo")]
 mod slo;
 mod surroundings;
+mod system_calls;
 mod users;
 
 /// The program `mapa`.

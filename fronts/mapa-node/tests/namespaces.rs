@@ -9,7 +9,7 @@ use mapa_node::{DeviceKey, Durability, Ledger, Processes};
 use super::common::{Place, asker, error};
 
 /// Whether this user can make PID namespaces here, and sees all processes of the machine.
-fn can_judge() -> bool {
+pub(crate) fn can_judge() -> bool {
     let first = std::fs::read_link("/proc/self/ns/pid").unwrap();
     let made = Command::new("unshare")
         .args(["--pid", "--fork", "--mount-proc", "true"])
