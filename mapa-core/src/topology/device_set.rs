@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::ops::{BitAnd, BitOr, Sub};
+use std::ops::{BitAnd, BitOr, Range, Sub};
 
 use bitvec::order::Lsb0;
 use bitvec::slice::BitSlice;
@@ -92,6 +92,23 @@ impl DeviceSet {
         let new = self.words[word] & bit == 0;
         self.words[word] |= bit;
         new
+    }
+
+    /// Adds the devices whose ids are in the range, word by word.
+    pub(super) fn insert_range(&mut self, ids: Range<u32>) {
+        let (start, end) = (ids.start as usize, ids.end as usize);
+        if start >= end {
+            return;
+        }
+        let (first, last) = (start / BITS, (end - 1) / BITS);
+        if self.words.len() <= last {
+            self.words.resize(last + 1, 0);
+        }
+        for (at, word) in (first..).zip(&mut self.words[first..=last]) {
+            let low = usize::MAX << start.saturating_sub(at * BITS);
+            let high = usize::MAX >> ((at + 1) * BITS).saturating_sub(end);
+            *word |= low & high;
+        }
     }
 
     /// Removes a device; false if the set did not have it.
@@ -353,6 +370,14 @@ mod tests {
             prop_assert_eq!(x.first().map(|d| d.0), a.first().copied());
             prop_assert_eq!(x.last().map(|d| d.0), a.last().copied());
             prop_assert_eq!(x.iter().map(|d| d.0).collect::<BTreeSet<_>>(), a);
+        }
+
+        #[test]
+        fn a_range_adds_each_of_its_devices(a in ids(), start in 0u32..300, len in 0u32..200) {
+            let mut found = set(&a);
+            found.insert_range(start..start + len);
+            let all: BTreeSet<u32> = a.into_iter().chain(start..start + len).collect();
+            prop_assert_eq!(found, set(&all));
         }
 
         #[test]

@@ -6,6 +6,7 @@
 //! possible instances each need a table of 8 x 8, not 208 x 208.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use petgraph::graph::NodeIndex;
@@ -211,47 +212,42 @@ pub(super) fn overlaps(
 }
 
 /// For each vertex, those to which it has any connection. `parts` has, by whole device, the device and
-/// its instances; vertices after those of devices are parts of the host.
+/// its instances, whose ids follow each other; vertices after those of devices are parts of the host.
 ///
 /// # Complexity
-/// O(a V + V²/64) for V vertices on a anchors: all instances of a device have the same links to vertices
-/// of other anchors, so those are looked up once for all of them.
+/// O(g² + V²/64) for V vertices in g groups: all instances of a device have the same links to vertices
+/// of other anchors, so those are looked up once for all of them, and are in sets word by word.
 pub(super) fn neighbours(
     vertices: usize,
     parts: &[DeviceSet],
     are_joined: impl Fn(DeviceId, DeviceId) -> bool,
 ) -> Vec<DeviceSet> {
     // What has the same links: a device, all of its instances, a part of the host; with its anchor.
-    let mut groups: Vec<(usize, DeviceSet)> = Vec::new();
-    let mut others = DeviceSet::first_n(vertices);
+    let mut groups: Vec<(usize, Range<u32>)> = Vec::new();
     for (anchor, own) in parts.iter().enumerate() {
-        let whole = DeviceSet::from([anchor as u32]);
-        let instances = own - &whole;
-        groups.push((anchor, whole));
-        if !instances.is_empty() {
-            groups.push((anchor, instances));
-        }
-        others = &others - own;
+        groups.push((anchor, anchor as u32..anchor as u32 + 1));
+        let instances = own.iter().nth(1).zip(own.last());
+        groups.extend(instances.map(|(first, last)| (anchor, first.0..last.0 + 1)));
     }
-    for (at, id) in others.iter().enumerate() {
-        groups.push((parts.len() + at, [id].into_iter().collect()));
-    }
+    let of_devices: usize = parts.iter().map(DeviceSet::len).sum();
+    let of_host = of_devices as u32..vertices as u32;
+    groups.extend((parts.len()..).zip(of_host.map(|id| id..id + 1)));
     let mut neighbours = vec![DeviceSet::new(); vertices];
     for (anchor, members) in &groups {
-        let Some(first) = members.first() else {
-            continue;
-        };
         let mut far = DeviceSet::new();
         for (other_anchor, other) in &groups {
-            if other_anchor != anchor && other.first().is_some_and(|other| are_joined(first, other))
+            if other_anchor != anchor && are_joined(DeviceId(members.start), DeviceId(other.start))
             {
-                far.extend(other.iter());
+                far.insert_range(other.clone());
             }
         }
-        for id in members.iter() {
-            let own = parts.get(*anchor).unwrap_or(members);
-            let near: DeviceSet = own.iter().filter(|&other| are_joined(id, other)).collect();
-            neighbours[id.index()] = &far | &near;
+        let own: Vec<DeviceId> = parts
+            .get(*anchor)
+            .map_or(Vec::new(), |own| own.iter().collect());
+        for id in members.clone().map(DeviceId) {
+            let mut all = far.clone();
+            all.extend(own.iter().copied().filter(|&other| are_joined(id, other)));
+            neighbours[id.index()] = all;
         }
     }
     neighbours
