@@ -2,18 +2,16 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::ops::{BitAnd, BitOr, Range, Sub};
 
-use bitvec::order::Lsb0;
-use bitvec::slice::BitSlice;
 use smallvec::SmallVec;
 
 use crate::ids::DeviceId;
 #[cfg(feature = "serde")]
 use crate::ids::MAX_VERTICES;
 
-/// The bits of a word. Words are those of the machine: where they have 32 bits, as in WebAssembly, bitvec knows
-/// none of 64.
+/// The bits of a word. Words are those of the machine.
 const BITS: usize = usize::BITS as usize;
 
 /// A set of devices: one bit each, inline up to 256 devices.
@@ -70,10 +68,6 @@ impl DeviceSet {
             let own = self.words.get(at * PARTS + part).copied().unwrap_or(0);
             bits | (own as u64) << (part * BITS)
         })
-    }
-
-    fn bits(&self) -> &BitSlice<usize, Lsb0> {
-        BitSlice::from_slice(&self.words)
     }
 
     fn trim(&mut self) {
@@ -147,18 +141,22 @@ impl DeviceSet {
     /// The lowest id.
     #[must_use]
     pub fn first(&self) -> Option<DeviceId> {
-        self.bits().first_one().map(|i| DeviceId(i as u32))
+        self.iter().next()
     }
 
     /// The highest id.
     #[must_use]
     pub fn last(&self) -> Option<DeviceId> {
-        self.bits().last_one().map(|i| DeviceId(i as u32))
+        self.iter().next_back()
     }
 
     /// The devices, ascending.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = DeviceId> + '_ {
-        self.bits().iter_ones().map(|i| DeviceId(i as u32))
+        let words = self.words.iter().enumerate();
+        words.flat_map(|(at, &word)| WordMembers {
+            word,
+            base: at * BITS,
+        })
     }
 
     /// Whether every device of `self` is in `other`.
@@ -176,6 +174,34 @@ impl DeviceSet {
     #[must_use]
     pub fn is_disjoint(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).all(|(a, b)| a & b == 0)
+    }
+}
+
+/// The devices of a word, of which `base` is the lowest that it can have.
+struct WordMembers {
+    word: usize,
+    base: usize,
+}
+
+impl Iterator for WordMembers {
+    type Item = DeviceId;
+
+    #[inline]
+    fn next(&mut self) -> Option<DeviceId> {
+        let word = NonZeroUsize::new(self.word)?;
+        self.word &= self.word - 1;
+        Some(DeviceId(
+            (self.base + word.trailing_zeros() as usize) as u32,
+        ))
+    }
+}
+
+impl DoubleEndedIterator for WordMembers {
+    #[inline]
+    fn next_back(&mut self) -> Option<DeviceId> {
+        let at = self.word.checked_ilog2()?;
+        self.word ^= 1 << at;
+        Some(DeviceId((self.base + at as usize) as u32))
     }
 }
 

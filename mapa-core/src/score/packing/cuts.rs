@@ -49,22 +49,28 @@ fn around(network: &CapacityNetwork, a: usize) -> f64 {
 fn least_cut(network: &CapacityNetwork) -> f64 {
     let n = network.len();
     let size = n + network.ports.len();
-    let mut weight = vec![vec![0.0; size]; size];
+    // size x size. One block and not rows of their own: bounds are made for every set of a machine.
+    let mut weight = vec![0.0; size * size];
     for a in 0..n {
-        weight[a][..n].copy_from_slice(&network.direct[a * n..(a + 1) * n]);
+        weight[a * size..][..n].copy_from_slice(&network.direct[a * n..(a + 1) * n]);
         for (switch, ports) in network.ports.iter().enumerate() {
-            (weight[a][n + switch], weight[n + switch][a]) = (ports[a], ports[a]);
+            let port = ports[a];
+            (
+                weight[a * size + n + switch],
+                weight[(n + switch) * size + a],
+            ) = (port, port);
         }
     }
     let mut has_device: Vec<bool> = (0..size).map(|v| v < n).collect();
     let mut left: Vec<usize> = (0..size).collect();
     let mut least = f64::INFINITY;
+    let (mut rest, mut joined) = (Vec::with_capacity(size), vec![0.0f64; size]);
     while left.len() > 1 {
         // A maximum adjacency order: each time the vertex that is joined best to those before it.
         // The cut around the last vertex is a minimum cut between the last two, so these two can be
         // merged.
-        let mut rest = left.clone();
-        let mut joined: Vec<f64> = vec![0.0; size];
+        rest.clone_from(&left);
+        joined.fill(0.0);
         let (mut last, mut before, mut cut) = (rest[0], rest[0], 0.0);
         while !rest.is_empty() {
             let at = (0..rest.len())
@@ -72,17 +78,17 @@ fn least_cut(network: &CapacityNetwork) -> f64 {
                 .unwrap_or(0);
             (before, last) = (last, rest.swap_remove(at));
             cut = joined[last];
-            rest.iter().for_each(|&v| joined[v] += weight[last][v]);
+            rest.iter()
+                .for_each(|&v| joined[v] += weight[last * size + v]);
         }
         let parted = has_device[last] && left.iter().any(|&v| v != last && has_device[v]);
         if parted {
             least = least.min(cut);
         }
         has_device[before] |= has_device[last];
-        let moved = weight[last].clone();
-        for (v, gbps) in moved.into_iter().enumerate() {
-            weight[before][v] += gbps;
-            weight[v][before] = weight[before][v];
+        for v in 0..size {
+            let both = weight[before * size + v] + weight[last * size + v];
+            (weight[before * size + v], weight[v * size + before]) = (both, both);
         }
         left.retain(|&v| v != last);
     }

@@ -19,7 +19,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::fractional::{FractionalPacking, PackingEffort, largest_by, rounded};
 use super::hops::{Hops, narrowest_pair, pairs};
-use super::last::{KEPT_ABOVE, LastPackings};
+use super::last::LastPackings;
 use super::network::CapacityNetwork;
 use super::{Bandwidth, Rates};
 use crate::score::{Direction, Objective, SetBounds};
@@ -107,9 +107,6 @@ impl AllToAll {
 
     /// How much every pair can send on direct links.
     fn flow(&self, graph: &HardwareGraph, set: &DeviceSet, network: &CapacityNetwork) -> Flow {
-        if network.len() <= KEPT_ABOVE {
-            return flow(&Hops::new(network), self.relayed);
-        }
         let key = FlowsKey {
             direct: self.rates.direct.to_bits(),
             relayed: self.relayed,

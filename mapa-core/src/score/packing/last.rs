@@ -1,16 +1,14 @@
-//! The packings of the last large sets of a machine.
+//! The packings of the last sets of a machine.
 //!
 //! Several criteria and reports of one decision ask for the packing of one set: the model, the part of it
-//! that the host shares, and the scores that are printed. On many devices it takes milliseconds to seconds.
+//! that the host shares, and the scores that are printed. It takes tens of microseconds on few devices,
+//! and seconds on many.
 //! A packing is a pure function of the machine, the set and the rates, so a kept one changes no answer.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use crate::topology::DeviceSet;
-
-/// Above how many devices packings are kept: on fewer they take a fraction of a millisecond.
-pub(super) const KEPT_ABOVE: usize = 12;
 
 /// How many are kept for each machine and model. The last few are enough for one decision.
 const KEPT: usize = 8;

@@ -8,7 +8,7 @@ use super::bandwidth::{Bandwidth, Packed};
 use super::fractional::{self, largest, settled};
 use super::hamilton::Cycles;
 use super::hops::{Hops, pairs};
-use super::last::{KEPT_ABOVE, LastPackings};
+use super::last::LastPackings;
 use super::network::CapacityNetwork;
 use super::rates::Rates;
 use super::{cuts, hamilton, long, widest};
@@ -109,16 +109,13 @@ impl RingPacking {
         })
     }
 
-    /// The largest packing on direct links and link switches. That of a large set is kept.
+    /// The largest packing on direct links and link switches, as it is kept or made.
     fn on_direct_links(
         &self,
         graph: &HardwareGraph,
         set: &DeviceSet,
         network: &CapacityNetwork,
     ) -> Packed {
-        if network.len() <= KEPT_ABOVE {
-            return on_direct_links(network);
-        }
         let key = RingsKey {
             direct: self.rates.direct.to_bits(),
         };

@@ -26,10 +26,11 @@ use std::sync::{Arc, LazyLock};
 
 use super::fractional::{FractionalPacking, largest, rounded};
 use super::hops::{Hops, narrowest};
+use super::last::LastPackings;
 use super::network::CapacityNetwork;
 use super::{Bandwidth, Rates};
 use crate::score::{Direction, Objective, SetBounds};
-use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
+use crate::topology::{DeviceId, DeviceSet, HardwareGraph, MemoKey};
 
 /// The bandwidth of an all-reduce along trees, computed from links alone.
 ///
@@ -86,9 +87,14 @@ impl TreePacking {
         if n < 2 {
             return None;
         }
-        let FractionalPacking {
-            amount, at_most, ..
-        } = trees(&Hops::new(&network));
+        let key = TreesKey {
+            direct: self.rates.direct.to_bits(),
+        };
+        let last = graph.memo().get_or_make(&key, LastPackings::new);
+        let (amount, at_most) = last.get_or_make(set, || {
+            let found = trees(&Hops::new(&network));
+            (found.amount, found.at_most)
+        });
         let as_bus = 2.0 * (n as f64 - 1.0) / n as f64;
         Some(Bandwidth::or_host(
             amount * as_bus,
@@ -165,6 +171,17 @@ pub fn tree_packing_gbps() -> Objective<'static> {
     static NOMINAL: LazyLock<Objective<'static>> =
         LazyLock::new(|| TreePacking::new(Rates::NOMINAL).objective());
     NOMINAL.clone()
+}
+
+/// The key of the last packings: all that they depend on besides the machine and the set.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct TreesKey {
+    direct: u64,
+}
+
+impl MemoKey for TreesKey {
+    /// How much the trees carry, and a proven bound of that.
+    type Table = LastPackings<(f64, f64)>;
 }
 
 /// An upper bound of all packings on k of these devices, on direct links or over the host. A tree
