@@ -525,14 +525,19 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         let Problem { request, view, .. } = *self.problem;
         let spread = SubsetMap::new(part & !must);
         let open = (part & !must).count_ones() as usize;
-        // Bounds of later criteria are made for the sets that are equal by the first, when their turn
-        // comes: most sets lose by the first alone.
+        // Bounds of all criteria are made for the sets that are equal by a bound of the first, when their
+        // turn comes: most sets lose by the first alone, and its links tell that soonest.
+        let by_degree = columns.first().and_then(|column| self.by_degree(column));
         let mut firsts: Vec<(f64, Mask)> = Vec::new();
         for chosen in of_size(open, self.k() - must.count_ones() as usize) {
             let set = spread.of(chosen) | must;
             if valued.at(set).is_some() {
-                let first = columns.first();
-                firsts.push((first.map_or(0.0, |c| self.at_most(c, valued, set)), set));
+                let first = match (&by_degree, columns.first()) {
+                    (Some(bound), _) => bound(set),
+                    (None, Some(column)) => self.at_most(column, valued, set),
+                    (None, None) => 0.0,
+                };
+                firsts.push((first, set));
             }
         }
         firsts.sort_unstable_by(|&a, &b| self.compare_at(0, b, a));
@@ -557,7 +562,8 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                     self.compare((&bounds, set), (&worst.keys, worst.set))
                         .is_lt()
                 }) {
-                    return Ok(());
+                    // So do the others of this group.
+                    break;
                 }
                 if view.stop().is_some_and(|stop| stop()) {
                     return Err(NoTableAnswer::Stopped);
@@ -731,6 +737,42 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         } else {
             criterion.key(bound)
         }
+    }
+
+    /// A bound on the key of a criterion for a set of the job's size by the direct links of its devices alone,
+    /// which is made sooner than [`at_most`](Self::at_most) and is often as low; `None` where there is none.
+    fn by_degree(
+        &self,
+        column: &CriterionColumn<'t, 'a>,
+    ) -> Option<impl Fn(Mask) -> f64 + use<'t, 'a>> {
+        let CriterionColumn::Bounded {
+            criterion,
+            objective,
+            ..
+        } = *column
+        else {
+            return None;
+        };
+        let graph = self.problem.view.graph();
+        let part = Subset {
+            graph,
+            devices: &self.set(self.domain),
+        };
+        let bound = (objective.foresight()?.by_degree.as_ref()?)(part, self.k())?;
+        let n = self.universe.len();
+        let gbps = |a: usize, b: usize| graph.pair(self.universe[a], self.universe[b]).direct.gbps;
+        let links: Vec<f64> = (0..n * n).map(|at| gbps(at / n, at % n)).collect();
+        Some(move |set: Mask| {
+            let around = |a: usize| {
+                let links = members(set).map(|b| links[a * n + b]);
+                let (all, widest) = links.fold((0.0, 0.0f64), |(all, widest), gbps| {
+                    (all + gbps, widest.max(gbps))
+                });
+                bound.at_most(all, widest)
+            };
+            let least = members(set).map(around).fold(f64::INFINITY, f64::min);
+            criterion.key(least.max(bound.otherwise))
+        })
     }
 
     /// The key of a criterion for a set.
