@@ -200,6 +200,54 @@ proptest! {
     }
 }
 
+/// Links of a device that is not free are no part of what a placement leaves. A bound that counted them took `GPU1`,
+/// which leaves 25 GB/s, for the best where the least is sought, though `GPU3` leaves none.
+#[test]
+fn links_of_a_device_with_tenants_bound_nothing() {
+    let links = [(0, 1, 25.0), (0, 2, 50.0), (1, 3, 50.0), (2, 3, 25.0)]
+        .map(|(a, b, gbps)| (a, b, LinkClass::Direct(1), gbps));
+    let graph = HardwareGraph::of_pairs(["GPU0", "GPU1", "GPU2", "GPU3"], links).unwrap();
+    let request = Request::new(Pattern::independent(1).each(Demand::any().shared()));
+    let mut allocator = Allocator::new(Arc::new(graph));
+    allocator.allocate(lowest_id(), &request).unwrap();
+    let rules = Rules::new("least left")
+        .prefer(max(aggregate_gbps()))
+        .then(min(preserved_gbps()));
+    // Tables have the values of all sets. They know no function of the whole placement, and leave it to the search.
+    let opaque = mapa_core::Objective::placement("opaque", |_| 0.0).symmetric();
+    for rules in [rules.clone(), rules.then(max(opaque))] {
+        let decision = rules.decide(&request, &allocator.view()).unwrap();
+        assert_eq!(decision.placement().set(), [3].into());
+    }
+}
+
+/// The same of parts of the host, which no pair that stays free has.
+#[test]
+fn links_of_the_host_bound_nothing() {
+    let mut f = Fabric::new();
+    for i in 0..3 {
+        let numa = f.add_numa(format!("numa{i}"), i).unwrap();
+        for j in 0..2 {
+            let gpu = f.add_device(format!("GPU{}", 2 * i + j)).unwrap();
+            f.attach(gpu, numa, 12.0).unwrap();
+        }
+    }
+    let graph = f.lower_with_host().unwrap();
+    let request = Request::new(Pattern::independent(2).each(Demand::numa().exclusive()));
+    let nodes = &graph.all() - &graph.wholes();
+    let highest = nodes.iter().skip(1).collect::<DeviceSet>();
+    let free = graph.all();
+    let view = graph.with_free(&free);
+    let rules = Rules::new("least left")
+        .prefer(min(preserved_gbps()))
+        .then(most("id", |seat| seat.id.0));
+    let placed = max(mapa_core::Objective::placement("placed", |_| 0.0));
+    for rules in [rules.clone(), rules.then(placed)] {
+        let decision = rules.decide(&request, &view).unwrap();
+        assert_eq!(decision.placement().set(), highest);
+    }
+}
+
 /// `n` devices below one host bridge, all of them twins.
 fn alike(n: usize) -> HardwareGraph {
     let mut f = Fabric::new();

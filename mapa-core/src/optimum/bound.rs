@@ -136,12 +136,15 @@ impl<'b, 'a> CriteriaBounds<'b, 'a> {
     /// links of each to all free devices; links between two removed devices are then subtracted
     /// twice. So the bound is the sum of all links, minus that of the k devices with the least
     /// sums, plus the best k (k - 1) / 2 links in `set`.
+    ///
+    /// A device that is not free, as one with tenants that share it, removes nothing. Its links may not
+    /// count: where the sum is minimised, links are negative, and one too many makes the bound too low.
     fn left(&self, f: impl Fn(DeviceId, DeviceId) -> f64, set: &DeviceSet) -> f64 {
         let k = self.pattern.len();
         if self.graph.can_be_cut() || k > set.len() {
             return f64::INFINITY;
         }
-        let free = &(self.view.free() & &self.graph.wholes()) | set;
+        let free = self.view.free() & &self.graph.wholes();
         let mut lost: BTreeMap<DeviceId, f64> = set.iter().map(|id| (id, 0.0)).collect();
         let (mut all, mut size, mut within, mut round) = (0.0, 0.0, Vec::new(), true);
         let pairs = free.iter().flat_map(|b| {
@@ -159,10 +162,15 @@ impl<'b, 'a> CriteriaBounds<'b, 'a> {
                 within.push(value);
             }
         }
+        let most_within = k * k.saturating_sub(1) / 2;
+        if !set.is_subset(&free) {
+            // Between a device that is not free and any other nothing is subtracted twice.
+            within.extend(std::iter::repeat_n(0.0, most_within));
+        }
         let mut lost: Vec<f64> = lost.into_values().collect();
         lost.sort_unstable_by(f64::total_cmp);
         within.sort_unstable_by(|a, b| b.total_cmp(a));
-        let twice: f64 = within.iter().take(k * k.saturating_sub(1) / 2).sum();
+        let twice: f64 = within.iter().take(most_within).sum();
         // A score is added up in another order. Unless all sums are exact, this one may be lower in
         // its last digits, so a margin is added.
         let exact = round && size * FRACTIONS < MOST_EXACT;

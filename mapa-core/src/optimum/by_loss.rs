@@ -88,8 +88,18 @@ impl Losses {
         (rest, below): (&[DeviceId], &[Option<usize>]),
         need: usize,
     ) -> Self {
+        // Whether a device takes pairs away. One that is not free, as one with tenants that share it, takes none: if
+        // its pairs counted, a bound would be too low where values are negative, as those of sums that are minimised.
+        let are_free = rest.iter().all(|&id| free.contains(id)) && must.is_subset(free);
+        let counts = |id| of == PairsOf::Chosen || are_free || free.contains(id);
         // A device is no pair with itself, whatever a value says of that.
-        let value = |a, b| if a == b { 0.0 } else { value(a, b) };
+        let value = |a, b| {
+            if a != b && counts(a) && counts(b) {
+                value(a, b)
+            } else {
+                0.0
+            }
+        };
         let n = rest.len();
         let all: Vec<DeviceId> = match of {
             PairsOf::Left => free.iter().collect(),
