@@ -5,13 +5,16 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::{BitAnd, BitOr, Range, Sub};
 
+use bitvec::order::Lsb0;
+use bitvec::slice::BitSlice;
 use smallvec::SmallVec;
 
 use crate::ids::DeviceId;
 #[cfg(feature = "serde")]
 use crate::ids::MAX_VERTICES;
 
-/// The bits of a word. Words are those of the machine.
+/// The bits of a word. Words are those of the machine: where they have 32 bits, as in WebAssembly, bitvec knows
+/// none of 64.
 const BITS: usize = usize::BITS as usize;
 
 /// A set of devices: one bit each, inline up to 256 devices.
@@ -70,6 +73,16 @@ impl DeviceSet {
         })
     }
 
+    /// The words as bits. Loops over all devices go by words instead: decisions make many, and `iter_ones` does more for
+    /// each bit than the lowest bit of a word needs.
+    fn bits(&self) -> &BitSlice<usize, Lsb0> {
+        BitSlice::from_slice(&self.words)
+    }
+
+    fn bits_mut(&mut self) -> &mut BitSlice<usize, Lsb0> {
+        BitSlice::from_slice_mut(&mut self.words)
+    }
+
     fn trim(&mut self) {
         while self.words.last() == Some(&0) {
             self.words.pop();
@@ -94,15 +107,11 @@ impl DeviceSet {
         if start >= end {
             return;
         }
-        let (first, last) = (start / BITS, (end - 1) / BITS);
-        if self.words.len() <= last {
-            self.words.resize(last + 1, 0);
+        let words = end.div_ceil(BITS);
+        if self.words.len() < words {
+            self.words.resize(words, 0);
         }
-        for (at, word) in (first..).zip(&mut self.words[first..=last]) {
-            let low = usize::MAX << start.saturating_sub(at * BITS);
-            let high = usize::MAX >> ((at + 1) * BITS).saturating_sub(end);
-            *word |= low & high;
-        }
+        self.bits_mut()[start..end].fill(true);
     }
 
     /// Removes a device; false if the set did not have it.
@@ -141,13 +150,13 @@ impl DeviceSet {
     /// The lowest id.
     #[must_use]
     pub fn first(&self) -> Option<DeviceId> {
-        self.iter().next()
+        self.bits().first_one().map(|i| DeviceId(i as u32))
     }
 
     /// The highest id.
     #[must_use]
     pub fn last(&self) -> Option<DeviceId> {
-        self.iter().next_back()
+        self.bits().last_one().map(|i| DeviceId(i as u32))
     }
 
     /// The devices, ascending.
