@@ -3,7 +3,7 @@
 //! A connection has one query in work at most, and is not read while it has one, or while its answers wait to be sent. So
 //! whoever sends faster than it is answered fills its own buffers alone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,13 +11,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mapa_front::answer::node::{NODE_VERSION, NodeAnswer, NodeQuery, SocketAnswer};
-use mapa_live::Processes;
+use mapa_front::answer::node::{NodeAnswer, NodeQuery};
+use mapa_live::{Identity, Processes};
 use rustix::event::{Timespec, epoll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{info, warn};
 
-use super::work::{Done, Office, Peer, Served, Task, Work};
+use super::work::{Done, Office, Peer, Served, Task, Work, shortened, text_of};
 use crate::acquire::wait_reason;
 use crate::daemon::{DriverNews, SharedStatus};
 use crate::error::Error;
@@ -27,6 +27,15 @@ use crate::memory::peer_of;
 
 /// The most bytes of a query. The edges of a large pattern take the most.
 const QUERY: usize = 1 << 20;
+
+/// Longer queries are not read by the thread of all connections. Only jobs with many edges have them.
+const LONG: usize = 64 << 10;
+
+/// The most bytes of queries and answers that all connections of a user but one may hold.
+const HELD: usize = 32 << 20;
+
+/// The most bytes of a query in the log.
+const LOGGED: usize = 256;
 
 /// How long a query may take to arrive, and an answer to be taken.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -58,8 +67,18 @@ struct Session {
     peer: Peer,
     /// What has come and is no whole query.
     unread: Vec<u8>,
+    /// How much of it has no end of a line.
+    searched: usize,
     /// What is to be sent.
     unsent: Vec<u8>,
+    /// How much of it has been sent.
+    sent: usize,
+    /// The bytes of the query that is in work.
+    asked_bytes: usize,
+    /// What its user was charged for it.
+    charged: usize,
+    /// Whether it is one of those whose turn comes without an event.
+    is_ready: bool,
     /// Whether a query is in work.
     is_busy: bool,
     /// Whether the other end sends no more.
@@ -85,42 +104,50 @@ impl Session {
     }
 
     fn send(&mut self, answer: NodeAnswer) {
-        let answer = SocketAnswer {
-            version: NODE_VERSION,
-            result: answer,
-        };
-        if let Ok(mut text) = serde_json::to_vec(&answer) {
-            text.push(b'\n');
-            if self.unsent.is_empty() {
-                self.since = Instant::now();
-            }
+        self.send_text(text_of(answer));
+    }
+
+    fn send_text(&mut self, text: Vec<u8>) {
+        if self.unsent.is_empty() {
+            self.since = Instant::now();
+            self.unsent = text;
+        } else {
             self.unsent.extend_from_slice(&text);
         }
+    }
+
+    /// The bytes that it holds.
+    fn held(&self) -> usize {
+        self.unread.len() + self.asked_bytes + self.unsent.len()
     }
 
     /// Writes what can be written now. False if the other end has gone.
     fn flush(&mut self) -> bool {
         while !self.unsent.is_empty() {
-            match (&self.stream).write(&self.unsent) {
+            // What was sent stays until the end: to move the rest of a long answer each time would take longer than to
+            // send it.
+            match (&self.stream).write(self.unsent.get(self.sent..).unwrap_or_default()) {
                 Ok(0) => return false,
                 Ok(length) => {
-                    self.unsent.drain(..length);
+                    self.sent += length;
                     self.since = Instant::now();
+                    if self.sent >= self.unsent.len() {
+                        self.unsent = Vec::new();
+                        self.sent = 0;
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return false,
             }
         }
-        // What a long answer took is given back.
-        self.unsent.shrink_to(QUERY);
         true
     }
 
     /// Reads what is there, as far as one query goes. False if the connection failed.
     fn fill(&mut self) -> bool {
         let mut part = [0; 16 << 10];
-        while !self.unread.contains(&b'\n') && self.unread.len() <= QUERY {
+        while self.end_of_line().is_none() && self.unread.len() <= QUERY {
             match (&self.stream).read(&mut part) {
                 Ok(0) => {
                     self.has_ended = true;
@@ -140,16 +167,32 @@ impl Session {
         true
     }
 
+    /// Where the next query ends.
+    fn end_of_line(&mut self) -> Option<usize> {
+        let new = self.unread.get(self.searched..).unwrap_or_default();
+        match new.iter().position(|&byte| byte == b'\n') {
+            Some(end) => Some(self.searched + end),
+            None => {
+                self.searched = self.unread.len();
+                None
+            }
+        }
+    }
+
     /// The next whole query.
     fn line(&mut self) -> Option<Vec<u8>> {
-        let end = self.unread.iter().position(|&byte| byte == b'\n');
+        let end = self.end_of_line();
+        self.searched = 0;
         match end {
             Some(end) => Some(self.unread.drain(..=end).collect()),
             // A last line may end with the stream.
             None if self.has_ended && !self.unread.is_empty() => {
                 Some(std::mem::take(&mut self.unread))
             }
-            None => None,
+            None => {
+                self.searched = self.unread.len();
+                None
+            }
         }
     }
 
@@ -178,6 +221,10 @@ pub(super) struct Sessions {
     by_ticket: HashMap<i64, u64>,
     /// The connection of each lease.
     by_lease: HashMap<i64, u64>,
+    /// Connections that may have a whole query already: each has one turn for each round of events.
+    ready: VecDeque<u64>,
+    /// The bytes that the connections of each user hold.
+    held: HashMap<u32, usize>,
     next: u64,
     most: u64,
     /// Whether it was asked who waits, and was not told yet.
@@ -221,6 +268,8 @@ impl Sessions {
             sessions: BTreeMap::new(),
             by_ticket: HashMap::new(),
             by_lease: HashMap::new(),
+            ready: VecDeque::new(),
+            held: HashMap::new(),
             next: LISTENER + 1,
             most: descriptors().saturating_sub(RESERVE).min(MOST),
             is_looking: false,
@@ -236,7 +285,11 @@ impl Sessions {
             // Nothing is due while nobody is connected.
             let pause = (!self.sessions.is_empty()).then_some(Timespec {
                 tv_sec: 0,
-                tv_nsec: 250_000_000,
+                tv_nsec: if self.ready.is_empty() {
+                    250_000_000
+                } else {
+                    0
+                },
             });
             let came: Vec<(u64, epoll::EventFlags)> =
                 match epoll::wait(&self.poll, &mut events[..], pause.as_ref()) {
@@ -255,6 +308,15 @@ impl Sessions {
                     _ => self.serve(number, flags),
                 }
             }
+            for _ in 0..self.ready.len() {
+                let Some(number) = self.ready.pop_front() else {
+                    break;
+                };
+                if let Some(session) = self.sessions.get_mut(&number) {
+                    session.is_ready = false;
+                    self.go_on(number);
+                }
+            }
             self.look();
             self.sweep();
         }
@@ -269,14 +331,11 @@ impl Sessions {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 // Without a descriptor for it, nobody can be let in: whoever is idle goes.
                 Err(error) if error.kind() != ErrorKind::WouldBlock => {
-                    self.make_room();
+                    self.make_room(None);
                     return;
                 }
                 Err(_) => return,
             };
-            if self.sessions.len() as u64 >= self.most && !self.make_room() {
-                continue;
-            }
             let peer = match self.peer(&stream) {
                 Ok(peer) => peer,
                 Err(error) => {
@@ -284,6 +343,9 @@ impl Sessions {
                     continue;
                 }
             };
+            if self.sessions.len() as u64 >= self.most && !self.make_room(Some(peer.uid)) {
+                continue;
+            }
             let number = self.next;
             self.next += 1;
             let data = epoll::EventData::new_u64(number);
@@ -297,7 +359,12 @@ impl Sessions {
                 stream,
                 peer,
                 unread: Vec::new(),
+                searched: 0,
                 unsent: Vec::new(),
+                sent: 0,
+                asked_bytes: 0,
+                charged: 0,
+                is_ready: false,
                 is_busy: false,
                 has_ended: false,
                 asked,
@@ -316,7 +383,9 @@ impl Sessions {
         let (pid, uid) = peer_of(stream).map_err(|error| Error::at("SO_PEERCRED", error))?;
         let process = self.processes.identity(pid);
         // A number of 0 is a process that the daemon's PID namespace does not have.
-        let process = process.filter(|_| pid > 0).ok_or_else(|| {
+        // The process may have ended since, and another one have its number: one of another user is not who asks.
+        let is_asker = |_: &Identity| pid > 0 && is_of(pid, uid);
+        let process = process.filter(is_asker).ok_or_else(|| {
             Error::at(
                 format_args!("process {pid} of user {uid}"),
                 "it has ended, or cannot be seen from here",
@@ -325,24 +394,22 @@ impl Sessions {
         Ok(Peer { uid, process })
     }
 
-    /// Ends the idle connection that has said nothing for the longest time, of the user with the most. False if there is
-    /// none.
-    fn make_room(&mut self) -> bool {
+    /// Ends a connection of the user who has the most: one that is idle, the longest first, else the last one, whose
+    /// program may come again. False if there is none, or if that is the user who comes.
+    fn make_room(&mut self, comes: Option<u32>) -> bool {
         let mut counts: HashMap<u32, usize> = HashMap::new();
         for session in self.sessions.values() {
             *counts.entry(session.peer.uid).or_default() += 1;
         }
-        let idle = self
-            .sessions
-            .iter()
-            .filter(|(_, session)| session.is_idle());
-        let last = idle.max_by_key(|(_, session)| {
-            (
-                counts.get(&session.peer.uid),
-                std::cmp::Reverse(session.since),
-            )
-        });
-        let Some((&number, _)) = last else {
+        let Some((&most, _)) = counts.iter().max_by_key(|(_, count)| **count) else {
+            return false;
+        };
+        let own = self.sessions.iter();
+        let own = own.filter(|(_, session)| session.peer.uid == most);
+        let idle = own.clone().filter(|(_, session)| session.is_idle());
+        let idle = idle.min_by_key(|(_, session)| session.since);
+        let last = own.last().filter(|_| comes != Some(most));
+        let Some((&number, _)) = idle.or(last) else {
             return false;
         };
         self.end(number);
@@ -366,17 +433,14 @@ impl Sessions {
 
     /// Takes the next query of a connection, if it may have one now, and asks the kernel for what it waits for.
     fn go_on(&mut self, number: u64) {
-        loop {
-            let Some(session) = self.sessions.get_mut(&number) else {
-                return;
-            };
-            if !session.flush() {
-                return self.end(number);
-            }
-            // Whoever waits in the queue may leave it: so it is read, though its query has no answer yet.
-            if session.is_busy || !session.unsent.is_empty() {
-                break;
-            }
+        let Some(session) = self.sessions.get_mut(&number) else {
+            return;
+        };
+        if !session.flush() {
+            return self.end(number);
+        }
+        // Whoever waits in the queue may leave it: so it is read, though its query has no answer yet.
+        if !session.is_busy && session.unsent.is_empty() {
             if !session.has_ended && !session.fill() {
                 return self.end(number);
             }
@@ -393,10 +457,47 @@ impl Sessions {
                 if session.has_ended {
                     return self.end(number);
                 }
-                break;
+                return self.charge(number);
             };
             session.since = Instant::now();
-            self.ask(number, &line);
+            session.asked_bytes = line.len();
+            self.ask(number, line);
+            let Some(session) = self.sessions.get_mut(&number) else {
+                return;
+            };
+            if !session.is_busy {
+                session.asked_bytes = 0;
+                if !session.flush() {
+                    return self.end(number);
+                }
+                // Others have their turn before its next query, which may be here already.
+                let has_more = !session.unread.is_empty() || session.has_ended;
+                if session.unsent.is_empty() && has_more && !session.is_ready {
+                    session.is_ready = true;
+                    self.ready.push_back(number);
+                }
+            }
+        }
+        self.charge(number);
+    }
+
+    /// Charges a user with what a connection holds. A connection for which there is no room is ended.
+    fn charge(&mut self, number: u64) {
+        let Some(session) = self.sessions.get_mut(&number) else {
+            return;
+        };
+        let (uid, holds) = (session.peer.uid, session.held());
+        let held = self.held.entry(uid).or_default();
+        let others = held.saturating_sub(session.charged);
+        let grows = holds > session.charged;
+        *held = others + holds;
+        session.charged = holds;
+        if *held == 0 {
+            self.held.remove(&uid);
+        }
+        if grows && others > HELD && holds > LONG {
+            warn!(uid, "too much to keep for this user: a connection is ended");
+            return self.end(number);
         }
         self.watch(number);
     }
@@ -430,11 +531,20 @@ impl Sessions {
     }
 
     /// Answers a query, or has it answered.
-    fn ask(&mut self, number: u64, line: &[u8]) {
+    fn ask(&mut self, number: u64, line: Vec<u8>) {
         let Some(session) = self.sessions.get_mut(&number) else {
             return;
         };
-        let query = match serde_json::from_slice::<NodeQuery>(line) {
+        let has_job = session.ticket.is_some() || session.lease.is_some();
+        if line.len() > LONG && !has_job {
+            session.is_busy = true;
+            return self.office.put(Work {
+                session: number,
+                peer: session.peer.clone(),
+                task: Task::Text(line),
+            });
+        }
+        let query = match serde_json::from_slice::<NodeQuery>(&line) {
             Ok(query) => query,
             Err(error) => {
                 return session.send(NodeAnswer::Error {
@@ -447,8 +557,14 @@ impl Sessions {
         };
         let (uid, pid) = (session.peer.uid, session.peer.process.id.pid);
         match &query {
-            NodeQuery::Run { request } => info!(uid, pid, command = request.command, "run"),
-            query => info!(uid, pid, query = ?query, "query"),
+            NodeQuery::Run { request } => {
+                let command = shortened(&request.command, LOGGED);
+                info!(uid, pid, command, "run");
+            }
+            query => {
+                let query = format!("{query:?}");
+                info!(uid, pid, query = shortened(&query, LOGGED), "query");
+            }
         }
         match query {
             NodeQuery::Status {} => session.send(NodeAnswer::Status {
@@ -458,9 +574,7 @@ impl Sessions {
                 text: self.shared.metrics.text(),
             }),
             // Its answers could not be told from each other's.
-            NodeQuery::Run { .. } | NodeQuery::Resume { .. }
-                if session.ticket.is_some() || session.lease.is_some() =>
-            {
+            NodeQuery::Run { .. } | NodeQuery::Resume { .. } if has_job => {
                 session.send(NodeAnswer::Error {
                     error: "this connection has a job already: expected another connection"
                         .to_owned(),
@@ -516,17 +630,17 @@ impl Sessions {
                     self.is_looking = false;
                     self.tell_places(&rows);
                 }
-                Done::Answer { work, answer } => self.answered(work, answer),
+                Done::Answer { work, answer } => self.answered(work, answer.map(|both| *both)),
             }
         }
     }
 
-    fn answered(&mut self, work: Work, answer: Option<NodeAnswer>) {
+    fn answered(&mut self, work: Work, answer: Option<(NodeAnswer, Vec<u8>)>) {
         let number = work.session;
-        let is_asked = matches!(work.task, Task::Query(_));
+        let is_asked = matches!(work.task, Task::Query(_) | Task::Text(_));
         let Some(session) = self.sessions.get_mut(&number) else {
             // Whoever knows its place in the queue may come again, and finds its lease.
-            if let (Task::Query(NodeQuery::Run { .. }), Some(answer)) = (&work.task, answer) {
+            if let (Task::Query(NodeQuery::Run { .. }), Some((answer, _))) = (&work.task, answer) {
                 self.take_back(work.peer, &answer);
             }
             return;
@@ -539,11 +653,14 @@ impl Sessions {
         }
         if is_asked {
             session.is_busy = false;
+            session.asked_bytes = 0;
             session.since = Instant::now();
         }
-        let Some(answer) = answer else {
+        let Some((answer, text)) = answer else {
             return self.go_on(number);
         };
+        // Who had its ticket or its lease before, and now has come again by another connection.
+        let mut earlier = None;
         let mut to_fetch = None;
         match &answer {
             NodeAnswer::Queued {
@@ -555,7 +672,7 @@ impl Sessions {
                 session.ticket = Some(*ticket);
                 session.told = Some((*position, *length, reason.clone()));
                 session.told_at = Instant::now();
-                self.by_ticket.insert(*ticket, number);
+                earlier = self.by_ticket.insert(*ticket, number);
                 // It may have been answered before it was known here.
                 to_fetch = Some(*ticket);
             }
@@ -564,7 +681,7 @@ impl Sessions {
                     self.by_ticket.remove(&ticket);
                 }
                 session.lease = Some(grant.lease);
-                self.by_lease.insert(grant.lease, number);
+                earlier = self.by_lease.insert(grant.lease, number);
             }
             NodeAnswer::Refused { .. } | NodeAnswer::Error { .. } if !is_asked => {
                 if let Some(ticket) = session.ticket.take() {
@@ -573,22 +690,23 @@ impl Sessions {
             }
             // The next job may come by this connection.
             NodeAnswer::Noted {} => match work.task {
-                Task::Query(NodeQuery::Cancel { .. }) => {
-                    if let Some(ticket) = session.ticket.take() {
-                        self.by_ticket.remove(&ticket);
-                    }
+                Task::Query(NodeQuery::Cancel { ticket, .. }) if session.ticket == Some(ticket) => {
+                    session.ticket = None;
+                    self.by_ticket.remove(&ticket);
                 }
-                Task::Query(NodeQuery::Ended { .. }) => {
-                    if let Some(lease) = session.lease.take() {
-                        self.by_lease.remove(&lease);
-                    }
+                Task::Query(NodeQuery::Ended { lease, .. }) if session.lease == Some(lease) => {
+                    session.lease = None;
+                    self.by_lease.remove(&lease);
                 }
                 _ => {}
             },
             _ => {}
         }
-        session.send(answer);
+        session.send_text(text);
         self.go_on(number);
+        if let Some(earlier) = earlier.filter(|&earlier| earlier != number) {
+            self.end(earlier);
+        }
         if let Some(ticket) = to_fetch {
             self.fetch(ticket);
         }
@@ -696,6 +814,12 @@ impl Sessions {
         let Some(session) = self.sessions.remove(&number) else {
             return;
         };
+        if let Some(held) = self.held.get_mut(&session.peer.uid) {
+            *held = held.saturating_sub(session.charged);
+            if *held == 0 {
+                self.held.remove(&session.peer.uid);
+            }
+        }
         if let Some(ticket) = session.ticket
             && self.by_ticket.get(&ticket) == Some(&number)
         {
@@ -711,6 +835,14 @@ impl Sessions {
             leader::wake(&self.ledger);
         }
     }
+}
+
+/// Whether a process is of this user, by the kernel: the folder of one whose memory is not to be read is root's.
+fn is_of(pid: i32, uid: u32) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let mut uids = line.unwrap_or_default().split_ascii_whitespace();
+    uids.any(|found| found.parse() == Ok(uid))
 }
 
 /// How many descriptors the daemon may have, now as many as the system lets it.

@@ -5,16 +5,21 @@
 //! one transaction for all of them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use mapa_front::answer::mapa::LeaseOwner;
-use mapa_front::answer::node::{Grant, NodeAnswer, NodeQuery, RunQuery};
+use mapa_front::answer::node::{
+    Grant, NODE_VERSION, NodeAnswer, NodeQuery, RunQuery, SocketAnswer,
+};
 use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec};
 use mapa_live::cgroup::MOUNT;
 use mapa_live::{DriverSnapshot, Identity, Live, Liveness, ProcessId, Processes};
+
+use tracing::warn;
 
 use crate::acquire::{
     AcquireAttempt, AcquireContext, AcquireRequest, FIRST_COME, fetch, wake_head,
@@ -95,6 +100,8 @@ impl Peer {
 pub(super) enum Task {
     /// What a session asks.
     Query(NodeQuery),
+    /// What a session asks, in JSON: a job with many edges, which takes a while to read.
+    Text(Vec<u8>),
     /// Whether a ticket has an answer.
     Fetch(i64),
     /// Who waits, and why.
@@ -112,10 +119,10 @@ pub(super) struct Work {
 /// What was done.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// The answer to something; none to a ticket that has none yet.
+    /// The answer to something, and in JSON, which takes a while where it is long; none to a ticket that has none yet.
     Answer {
         work: Work,
-        answer: Option<NodeAnswer>,
+        answer: Option<Box<(NodeAnswer, Vec<u8>)>>,
     },
     /// Who waits, first come first, and why.
     Waiting(Vec<(i64, String)>),
@@ -277,7 +284,7 @@ impl Office {
                 | NodeQuery::Grouped { .. }
                 | NodeQuery::Ended { .. },
             ) => self.clerk.put(work),
-            Task::Query(_) => self.deciders.put(work),
+            Task::Query(_) | Task::Text(_) => self.deciders.put(work),
         }
     }
 
@@ -314,9 +321,10 @@ impl Office {
 
 impl Work {
     fn answered(self, answer: NodeAnswer) -> Done {
+        let text = text_of(answer.clone());
         Done::Answer {
             work: self,
-            answer: Some(answer),
+            answer: Some(Box::new((answer, text))),
         }
     }
 }
@@ -359,7 +367,17 @@ pub(super) fn told(error: &Error) -> NodeAnswer {
 fn decide(desk: &Desk, done: &Mailbox<Done>, served: &Served, ledger: &mut Ledger) {
     let mut node: Option<Rc<Node>> = None;
     loop {
-        let work = desk.take();
+        let mut work = desk.take();
+        if let Task::Text(text) = &work.task {
+            match long(text) {
+                Ok(query) => work.task = Task::Query(query),
+                Err(error) => {
+                    desk.leave(work.peer.uid);
+                    done.post(work.answered(told(&error)));
+                    continue;
+                }
+            }
+        }
         let (peer, uid) = (&work.peer, work.peer.uid);
         ledger.write_for(uid);
         let mut decider = Decider {
@@ -368,13 +386,51 @@ fn decide(desk: &Desk, done: &Mailbox<Done>, served: &Served, ledger: &mut Ledge
             served,
             peer,
         };
-        let answer = match &work.task {
+        let mut answer = || match &work.task {
             Task::Query(query) => decider.answer(query).unwrap_or_else(|error| told(&error)),
-            Task::Fetch(_) | Task::Look => NodeAnswer::Noted {},
+            Task::Text(_) | Task::Fetch(_) | Task::Look => NodeAnswer::Noted {},
         };
+        // Without its threads the daemon would answer nobody any more. What a transaction has begun is rolled back.
+        let answer = catch_unwind(AssertUnwindSafe(&mut answer)).unwrap_or_else(|_| {
+            warn!(
+                uid,
+                task = shortened(&format!("{:?}", work.task), COMMAND),
+                "a query ended its thread: please report it"
+            );
+            told(&Error::at(
+                "the daemon",
+                "this query failed: please report it with the daemon's log",
+            ))
+        });
         desk.leave(uid);
         done.post(work.answered(answer));
     }
+}
+
+/// Reads a long query.
+///
+/// # Errors
+/// It is none, or not of a job.
+fn long(text: &[u8]) -> Result<NodeQuery, Error> {
+    match serde_json::from_slice(text) {
+        Ok(query @ NodeQuery::Run { .. }) => Ok(query),
+        Ok(_) => Err(Error::malformed("a long query: expected one of a job")),
+        Err(error) => Err(Error::malformed(format_args!(
+            "{}: expected a query of docs/schema/node-query.json",
+            shortened(&error.to_string(), COMMAND)
+        ))),
+    }
+}
+
+/// An answer in JSON, one line.
+pub(super) fn text_of(answer: NodeAnswer) -> Vec<u8> {
+    let answer = SocketAnswer {
+        version: NODE_VERSION,
+        result: answer,
+    };
+    let mut text = serde_json::to_vec(&answer).unwrap_or_default();
+    text.push(b'\n');
+    text
 }
 
 /// A thread that decides, for one query.
@@ -615,7 +671,7 @@ fn read<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T, Err
 }
 
 /// A text, at most so many bytes of it.
-fn shortened(text: &str, most: usize) -> &str {
+pub(super) fn shortened(text: &str, most: usize) -> &str {
     let starts = text.char_indices().map(|(start, _)| start);
     let end = starts.chain([text.len()]).take_while(|&end| end <= most);
     &text[..end.last().unwrap_or_default()]
@@ -638,23 +694,30 @@ fn grant_of(ledger: &str, lease: &Lease) -> Grant {
 fn note(desk: &Desk, done: &Mailbox<Done>, ledger: &mut Ledger) {
     loop {
         let batch = desk.take_all();
-        let Ok(processes) = Processes::new() else {
-            continue;
-        };
         let id = ledger.id().to_owned();
-        let lives = Lives::new(&processes);
-        let noted = ledger.change(Durability::Boot, |books| {
-            let clerk = Clerk {
-                ledger: &id,
-                lives: &lives,
-                processes: &processes,
-            };
-            let answer = |work: &Work| {
-                let books = books.written_for(work.peer.uid);
-                // One that fails takes nothing of the others with it.
-                books.apart(|books| clerk.answer(books, work))
-            };
-            Ok(batch.iter().map(answer).collect())
+        let in_ledger = || {
+            let processes = Processes::new()?;
+            let lives = Lives::new(&processes);
+            ledger.change(Durability::Boot, |books| {
+                let clerk = Clerk {
+                    ledger: &id,
+                    lives: &lives,
+                    processes: &processes,
+                };
+                let answer = |work: &Work| {
+                    let books = books.written_for(work.peer.uid);
+                    // One that fails takes nothing of the others with it.
+                    books.apart(|books| clerk.answer(books, work))
+                };
+                Ok(batch.iter().map(answer).collect())
+            })
+        };
+        let noted = catch_unwind(AssertUnwindSafe(in_ledger)).unwrap_or_else(|_| {
+            warn!("notes ended their thread: please report it");
+            Err(Error::at(
+                "the daemon",
+                "it could not note this: please report it with the daemon's log",
+            ))
         });
         // Without its transaction, none of it has happened.
         let answers: Vec<Result<Outcome, Error>> = noted.unwrap_or_else(|error: Error| {
@@ -771,7 +834,7 @@ impl Clerk<'_> {
                 books.release_with(&owner, &lease, reason, status.map(i32::from))?;
                 noted
             }
-            Task::Query(_) => Err(Error::malformed(
+            Task::Query(_) | Task::Text(_) => Err(Error::malformed(
                 "another query: expected one of docs/schema",
             )),
         }
