@@ -27,7 +27,7 @@ use crate::node::Node;
 use crate::recover::{recover, recover_head};
 use crate::wakeup::{self, WakeupSocket};
 
-pub(crate) use by_daemon::fetch;
+pub(crate) use by_daemon::{Unbegun, fetch, unbegun};
 pub(crate) use first_come::choose;
 use first_come::{acquire_behind, acquire_fifo, is_behind};
 pub(crate) use grant::grant;

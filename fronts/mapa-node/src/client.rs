@@ -94,6 +94,8 @@ pub(crate) struct Client {
     stream: UnixStream,
     /// What has come and is no whole line yet, or was not asked for.
     unread: Vec<u8>,
+    /// How much of it has no end of a line.
+    searched: usize,
     socket: PathBuf,
 }
 
@@ -142,6 +144,7 @@ impl Client {
         Ok(Some(Self {
             stream,
             unread: Vec::new(),
+            searched: 0,
             socket,
         }))
     }
@@ -253,9 +256,14 @@ impl Client {
 
     /// The first whole line of what has come, as an answer.
     fn take(&mut self) -> Result<Option<NodeAnswer>, AskError> {
-        let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') else {
+        // Only what is new: a long answer comes in thousands of parts.
+        let new = self.unread.get(self.searched..).unwrap_or_default();
+        let Some(end) = new.iter().position(|&byte| byte == b'\n') else {
+            self.searched = self.unread.len();
             return Ok(None);
         };
+        let end = self.searched + end;
+        self.searched = 0;
         let line: Vec<u8> = self.unread.drain(..=end).collect();
         let answer: SocketAnswer = serde_json::from_slice(&line).map_err(|error| {
             AskError::Told(Error::at(
@@ -277,7 +285,7 @@ impl Client {
     }
 
     fn read(&mut self, flags: RecvFlags) -> io::Result<()> {
-        let mut part = [0; 4096];
+        let mut part = [0; 32 << 10];
         let length = loop {
             match recv(&self.stream, &mut part[..], flags) {
                 Err(rustix::io::Errno::INTR) => {}

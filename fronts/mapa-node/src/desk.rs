@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use mapa_front::answer::Decision;
 use mapa_front::answer::node::{Grant, GrantedDevice, NodeAnswer, NodeQuery, RunQuery};
 use mapa_live::DriverSnapshot as Drivers;
 use mapa_live::{Identity, Processes};
 
-use crate::acquire::{AcquireContext, AcquireOutcome, AcquireRequest, Granted, WaitStatus};
+use crate::acquire::{
+    AcquireContext, AcquireOutcome, AcquireRequest, Granted, Unbegun, WaitStatus, unbegun,
+};
 use crate::client::{AskError, Client};
 use crate::error::Error;
 use crate::job_process::RunEvents;
@@ -132,10 +135,27 @@ impl Desk<'_> {
         happenings: &RunEvents,
         on_wait: &mut dyn FnMut(&WaitStatus),
     ) -> Result<(AcquireOutcome, Option<String>), Error> {
-        let mut ticket = None;
+        let (mut ticket, mut is_lost) = (None, false);
         loop {
+            let query = &RunQuery {
+                again: is_lost,
+                ..query.clone()
+            };
             let waited = match &mut self.books {
                 Books::File(ledger) => {
+                    // A daemon may have decided, and was killed before it said so.
+                    if is_lost && ticket.is_none() {
+                        match ledger.read(|books| unbegun(books, want.asker))? {
+                            Some(Unbegun::Ticket(place)) => ticket = Some(place),
+                            Some(Unbegun::Lease(lease)) => {
+                                let mark = ledger.mark(lease.id);
+                                let granted = granted(*lease, None, &self.node);
+                                let outcome = AcquireOutcome::Granted(Box::new(granted));
+                                return Ok((outcome, Some(mark)));
+                            }
+                            None => {}
+                        }
+                    }
                     let mut context = AcquireContext {
                         ledger,
                         node: self.node.clone(),
@@ -166,7 +186,7 @@ impl Desk<'_> {
             };
             match waited {
                 Waited::Done(outcome, mark) => return Ok((outcome, mark)),
-                Waited::Lost(place) => ticket = place,
+                Waited::Lost(place) => (ticket, is_lost) = (place, true),
             }
             if let Some(signal) = self.find_again(happenings)? {
                 // The place in the queue ends with this program.
@@ -214,23 +234,51 @@ impl Desk<'_> {
         child: &Identity,
         cgroup: Option<&str>,
     ) -> Result<(), Error> {
-        let output = self.output;
-        match &mut self.books {
-            Books::File(ledger) => ledger.change(Durability::Boot, |books| {
-                books.set_command_process(lease, child, cgroup)
-            }),
-            Books::Daemon(client) => {
-                let query = NodeQuery::Started {
-                    lease,
-                    pid: child.id.pid,
-                    start: child.id.start,
-                    namespace: child.namespace,
-                    cgroup: cgroup.map(str::to_owned),
-                };
-                let noted = client.note(&query, &mut |text| output.aside(text));
-                noted.map_err(|error| error.told_at(client.socket()))
+        let (begun, output) = (Instant::now(), self.output);
+        loop {
+            let lost = match &mut self.books {
+                Books::File(ledger) => {
+                    return ledger.change(Durability::Boot, |books| {
+                        books.set_command_process(lease, child, cgroup)
+                    });
+                }
+                Books::Daemon(client) => {
+                    let query = NodeQuery::Started {
+                        lease,
+                        pid: child.id.pid,
+                        start: child.id.start,
+                        namespace: child.namespace,
+                        cgroup: cgroup.map(str::to_owned),
+                    };
+                    match client.note(&query, &mut |text| output.aside(text)) {
+                        Ok(()) => return Ok(()),
+                        Err(AskError::Told(error)) => return Err(error),
+                        Err(lost) => lost.told_at(client.socket()),
+                    }
+                }
+            };
+            // It may have waited for days: a daemon that is started anew costs it nothing.
+            if begun.elapsed() > FAREWELL {
+                return Err(lost);
             }
+            self.look_again(begun)?;
         }
+    }
+
+    /// Looks for a daemon that has gone, or for its ledger, after a while.
+    ///
+    /// # Errors
+    /// Somebody else answers at its socket.
+    fn look_again(&mut self, begun: Instant) -> Result<(), Error> {
+        std::thread::sleep(AGAIN);
+        if let Some(client) = Client::connect(&self.path)? {
+            self.books = Books::Daemon(client);
+        } else if begun.elapsed() > RESTART
+            && let Ok(ledger) = open_file(&self.path)
+        {
+            self.books = Books::File(ledger);
+        }
+        Ok(())
     }
 
     /// Releases a lease whose command has ended with this exit status, if it has begun.
@@ -244,6 +292,7 @@ impl Desk<'_> {
         status: Option<u8>,
     ) -> Result<(), Error> {
         let (begun, output) = (Instant::now(), self.output);
+        let mut is_again = false;
         loop {
             let failed = match &mut self.books {
                 Books::File(ledger) => {
@@ -264,6 +313,8 @@ impl Desk<'_> {
                     };
                     match client.note(&query, &mut |text| output.aside(text)) {
                         Ok(()) => return Ok(()),
+                        // It was noted, and the answer was lost.
+                        Err(AskError::Told(_)) if is_again => return Ok(()),
                         Err(AskError::Told(error)) => return Err(error),
                         Err(lost) => lost.told_at(client.socket()),
                     }
@@ -272,14 +323,8 @@ impl Desk<'_> {
             if begun.elapsed() > FAREWELL {
                 return Err(failed);
             }
-            std::thread::sleep(AGAIN);
-            if let Some(client) = Client::connect(&self.path)? {
-                self.books = Books::Daemon(client);
-            } else if begun.elapsed() > RESTART
-                && let Ok(ledger) = open_file(&self.path)
-            {
-                self.books = Books::File(ledger);
-            }
+            self.look_again(begun)?;
+            is_again = true;
         }
     }
 
@@ -350,7 +395,8 @@ impl Asked<'_> {
                 }
                 Ok(Some(NodeAnswer::Granted { grant })) => {
                     let mark = format!("{}:{}", grant.ledger, grant.lease);
-                    let granted = granted(*grant, self.node, self.asker);
+                    let decision = grant.decision.clone();
+                    let granted = granted(lease_of(*grant, self.asker), decision, self.node);
                     let outcome = AcquireOutcome::Granted(Box::new(granted));
                     return Ok(Waited::Done(outcome, Some(mark)));
                 }
@@ -377,27 +423,31 @@ impl Asked<'_> {
     }
 }
 
-/// A lease as the daemon tells it.
-fn granted(grant: Grant, node: &Node, asker: &Requester) -> Granted {
-    let devices: Vec<DeviceKey> = keys(grant.devices);
-    let placement = devices.iter().filter_map(|key| node.device(key));
+/// What a lease gives.
+fn granted(lease: Lease, decision: Option<Decision>, node: &Node) -> Granted {
+    let placement = lease.devices.iter().filter_map(|key| node.device(key));
     Granted {
         placement: placement.collect(),
-        decision: grant.decision,
-        lease: Lease {
-            id: grant.lease,
-            asker: asker.clone(),
-            child: None,
-            adopted: false,
-            devices,
-            granted: grant.since_ns,
-            expires: grant.expires_ns,
-            deadline: grant.deadline_ns,
-            ticket: grant.ticket,
-            cgroup: None,
-            limited: None,
-            owner: None,
-        },
+        decision,
+        lease,
+    }
+}
+
+/// A lease as the daemon tells it.
+fn lease_of(grant: Grant, asker: &Requester) -> Lease {
+    Lease {
+        id: grant.lease,
+        asker: asker.clone(),
+        child: None,
+        adopted: false,
+        devices: keys(grant.devices),
+        granted: grant.since_ns,
+        expires: grant.expires_ns,
+        deadline: grant.deadline_ns,
+        ticket: grant.ticket,
+        cgroup: None,
+        limited: None,
+        owner: None,
     }
 }
 

@@ -136,6 +136,7 @@ pub(crate) fn run(
         wait: args.wait,
         dry_run: args.dry_run,
         check_drivers: !args.no_driver_check,
+        again: false,
     };
     if args.dry_run {
         let (placement, decision) = match books {

@@ -1,5 +1,6 @@
 //! The tests of the node: the ledger, and the program `mapa` with real processes.
 
+mod attacks;
 mod common;
 #[cfg(feature = "slo")]
 mod contention;

@@ -20,7 +20,7 @@ use super::users::{self, mapa};
 
 /// A connection to the daemon of a place.
 pub(crate) struct Connection {
-    stream: BufReader<UnixStream>,
+    pub(crate) stream: BufReader<UnixStream>,
 }
 
 impl Connection {
@@ -114,7 +114,7 @@ pub(crate) fn shared() -> Option<(Place, Daemon)> {
 }
 
 /// A daemon whose socket is the group's.
-fn command(place: &Place) -> Command {
+pub(crate) fn command(place: &Place) -> Command {
     let config = place.path().join("node.toml");
     let group = users::GROUP;
     std::fs::write(&config, format!("[service]\ngroup = \"{group}\"\n")).unwrap();
@@ -124,7 +124,7 @@ fn command(place: &Place) -> Command {
 }
 
 /// A job of a user that holds devices until it is ended.
-fn holder(place: &Place, user: usize, gpus: &str) -> users::Running {
+pub(crate) fn holder(place: &Place, user: usize, gpus: &str) -> users::Running {
     let before = place.text("work/there").lines().count();
     let script = "echo >>$LOCKS/work/there; exec sleep 600";
     let job = mapa(place, user, &["run", "-n", gpus, "--", "sh", "-c", script]);

@@ -165,6 +165,10 @@ pub struct RunQuery {
     pub dry_run: bool,
     /// Whether the drivers are asked who uses the devices.
     pub check_drivers: bool,
+    /// Whether the process, which has one job, has asked before and lost the connection before it was answered: then it gets
+    /// the place in the queue, or the devices, that it has.
+    #[serde(default)]
+    pub again: bool,
 }
 
 /// An answer.

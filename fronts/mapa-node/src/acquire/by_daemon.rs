@@ -9,7 +9,7 @@ use super::request::{
 };
 use crate::error::Error;
 use crate::leader::leader;
-use crate::ledger::{Lease, LedgerTx, Ticket};
+use crate::ledger::{Lease, LedgerTx, Requester, Ticket};
 use crate::node::Node;
 
 /// Whether a daemon decides about this job: one is there, and the job waits or must stand behind
@@ -75,6 +75,31 @@ pub(crate) fn fetch(books: &LedgerTx<'_>, place: &Ticket) -> Result<Option<Lease
     };
     books.cancel(&place.asker.audited(), place.id, why)?;
     Err(refusal_of(why))
+}
+
+/// What a process has whose command has not begun.
+pub(crate) enum Unbegun {
+    /// A place in the queue.
+    Ticket(i64),
+    /// Devices.
+    Lease(Box<Lease>),
+}
+
+/// What a process got from a daemon that was killed before it could tell: to ask for devices once more, it would wait for
+/// itself.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub(crate) fn unbegun(books: &LedgerTx<'_>, asker: &Requester) -> Result<Option<Unbegun>, Error> {
+    let is_own = |other: &Requester| other.uid == asker.uid && other.process == asker.process;
+    let mut queue = books.queue()?.into_iter();
+    if let Some(place) = queue.find(|place| is_own(&place.asker)) {
+        return Ok(Some(Unbegun::Ticket(place.id)));
+    }
+    let mut leases = books.leases()?.into_iter();
+    let lease = leases
+        .find(|lease| lease.process().is_some() && lease.child.is_none() && is_own(&lease.asker));
+    Ok(lease.map(|lease| Unbegun::Lease(Box::new(lease))))
 }
 
 /// Reads the ledger once for a job whose devices a daemon chooses.

@@ -552,6 +552,21 @@ impl<'t> LedgerTx<'t> {
         Ok((number(all), number(before)))
     }
 
+    /// How many jobs of a user are in the queue, and how many bytes their requests and policies have.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub(crate) fn waiting_of(&self, uid: u32) -> Result<(usize, usize), Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT count(*), coalesce(sum(octet_length(policy) + octet_length(spec)), 0)
+             FROM queue WHERE uid = ?1",
+        )?;
+        let (jobs, bytes): (i64, i64) =
+            select.query_row([uid], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let number = |count| usize::try_from(count).unwrap_or_default();
+        Ok((number(jobs), number(bytes)))
+    }
+
     /// One place of the queue.
     ///
     /// # Errors

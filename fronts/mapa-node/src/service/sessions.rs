@@ -104,7 +104,7 @@ impl Session {
     }
 
     fn send(&mut self, answer: NodeAnswer) {
-        self.send_text(text_of(answer));
+        self.send_text(text_of(answer).1);
     }
 
     fn send_text(&mut self, text: Vec<u8>) {

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
+use mapa_core::{MAX_DEVICES, Reason, Refusal, Request};
 use mapa_front::answer::mapa::LeaseOwner;
 use mapa_front::answer::node::{
     Grant, NODE_VERSION, NodeAnswer, NodeQuery, RunQuery, SocketAnswer,
@@ -22,7 +23,7 @@ use mapa_live::{DriverSnapshot, Identity, Live, Liveness, ProcessId, Processes};
 use tracing::warn;
 
 use crate::acquire::{
-    AcquireAttempt, AcquireContext, AcquireRequest, FIRST_COME, fetch, wake_head,
+    AcquireAttempt, AcquireContext, AcquireRequest, FIRST_COME, Unbegun, fetch, unbegun, wake_head,
 };
 use crate::desk::named;
 use crate::error::Error;
@@ -56,6 +57,9 @@ const DECISIONS: usize = 100_000;
 
 /// The most bytes of the name of a tenant, and of a reason.
 const NAME: usize = 256;
+
+/// How many jobs of one user wait at most, and how many bytes their requests have. Whoever decides reads them all.
+const WAITING: (usize, usize) = (20_000, 64 << 20);
 
 /// The most bytes of a command that the ledger keeps.
 const COMMAND: usize = 4096;
@@ -321,10 +325,9 @@ impl Office {
 
 impl Work {
     fn answered(self, answer: NodeAnswer) -> Done {
-        let text = text_of(answer.clone());
         Done::Answer {
             work: self,
-            answer: Some(Box::new((answer, text))),
+            answer: Some(Box::new(text_of(answer))),
         }
     }
 }
@@ -422,15 +425,15 @@ fn long(text: &[u8]) -> Result<NodeQuery, Error> {
     }
 }
 
-/// An answer in JSON, one line.
-pub(super) fn text_of(answer: NodeAnswer) -> Vec<u8> {
+/// An answer, and in JSON, one line.
+pub(super) fn text_of(answer: NodeAnswer) -> (NodeAnswer, Vec<u8>) {
     let answer = SocketAnswer {
         version: NODE_VERSION,
         result: answer,
     };
     let mut text = serde_json::to_vec(&answer).unwrap_or_default();
     text.push(b'\n');
-    text
+    (answer.result, text)
 }
 
 /// A thread that decides, for one query.
@@ -584,6 +587,18 @@ impl Decider<'_> {
         let names = Names::built_in();
         let spec: JobSpec = read("the request", &query.spec)?;
         let policy: PolicySpec = read("the policy", &query.policy)?;
+        // Every thread that decides, and the queue, would wait for a search without an end, or for a pattern of 2^60 ranks.
+        if spec.max_nodes.is_some_and(|nodes| nodes > Request::NODES) {
+            return Err(Error::malformed(format_args!(
+                "--max-nodes: expected at most {} where a daemon decides for all",
+                Request::NODES
+            )));
+        }
+        if spec.gpus.is_some_and(|gpus| gpus > MAX_DEVICES) {
+            return Err(Error::malformed(format_args!(
+                "--gpus: expected at most {MAX_DEVICES}"
+            )));
+        }
         // No file that others name is opened.
         let work = spec.job(&NoFiles)?;
         if work.ranks == 0 {
@@ -607,6 +622,19 @@ impl Decider<'_> {
                 devices: named(node.keys(&placement)),
                 decision: Box::new(decision),
             });
+        }
+        if Lives::new(&processes).of(&asker.process) == Liveness::Ended {
+            return Err(Error::malformed(
+                "the process that has connected has ended: expected the one that asks",
+            ));
+        }
+        if query.again
+            && let Some(found) = self.found_again(&asker)?
+        {
+            return Ok(found);
+        }
+        if query.wait && !self.peer.is_operator() {
+            self.may_wait()?;
         }
         let want = AcquireRequest {
             asker: &asker,
@@ -650,6 +678,37 @@ impl Decider<'_> {
             }
             AcquireAttempt::Retry => return Err(Error::at("the ledger", "nothing was decided")),
         })
+    }
+
+    /// What a process has got whose answer was lost.
+    fn found_again(&mut self, asker: &Requester) -> Result<Option<NodeAnswer>, Error> {
+        let found = self.ledger.read(|books| unbegun(books, asker))?;
+        Ok(found.map(|found| match found {
+            Unbegun::Ticket(ticket) => NodeAnswer::Queued {
+                ticket,
+                position: 1,
+                length: 1,
+                reason: "the daemon was started anew".to_owned(),
+            },
+            Unbegun::Lease(lease) => NodeAnswer::Granted {
+                grant: Box::new(grant_of(self.ledger.id(), &lease)),
+            },
+        }))
+    }
+
+    /// Refuses the job of a user who has too many that wait.
+    ///
+    /// # Errors
+    /// It has.
+    fn may_wait(&mut self) -> Result<(), Error> {
+        let uid = self.peer.uid;
+        let (jobs, bytes) = self.ledger.read(|books| books.waiting_of(uid))?;
+        if jobs < WAITING.0 && bytes < WAITING.1 {
+            return Ok(());
+        }
+        let why =
+            format!("{jobs} jobs of user {uid} wait, with {bytes} bytes: one of them goes first");
+        Err(Error::Refused(Refusal::Busy(Reason::Rule(why.into()))))
     }
 }
 
