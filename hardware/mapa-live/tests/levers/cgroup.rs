@@ -336,7 +336,7 @@ fn as_the_kernel(root: &Path, has_limits: bool) {
     }
     let passes_on = fs::read_to_string(&control).is_ok_and(|text| text.contains("io"));
     let is_v1 = root.join("notify_on_release").exists();
-    for entry in fs::read_dir(&root).unwrap().flatten() {
+    for entry in fs::read_dir(root).unwrap().flatten() {
         if !entry.file_type().unwrap().is_dir() {
             continue;
         }
