@@ -410,6 +410,89 @@ fn a_daemon_that_was_replaced_refuses_nobody_and_ends() {
     assert_eq!(leader, std::process::id());
 }
 
+/// A tenant that sends as fast as it can delays neither jobs nor the watchdog, and costs no other tenant a report.
+#[test]
+fn a_flood_of_latencies_costs_others_nothing() {
+    let place = Place::new();
+    let systemd = Systemd::new(place.path());
+    let latencies = place.path().join("latencies");
+    let config = place.path().join("node.toml");
+    let text = format!(
+        "[queue]\npoll_ms = 100\n[service]\nlatencies = \"{}\"\nsocket = \"{}\"\n",
+        latencies.display(),
+        place.path().join("asked").display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let words = ["--scheduler", "slo", "--config", config.to_str().unwrap()];
+    let mut command = Daemon::command(&place, &words);
+    command
+        .env("NOTIFY_SOCKET", systemd.path())
+        .env("WATCHDOG_USEC", "400000");
+    let daemon = Daemon::of(&place, command);
+    let script = "echo >>$LOCKS/there; while [ ! -e $LOCKS/end ]; do sleep .02; done";
+    let mut jobs = ["noisy", "api"].map(|tenant| {
+        let words = [
+            "run", "-n", "1", "--tenant", tenant, "--", "sh", "-c", script,
+        ];
+        place.mapa(&words).spawn().unwrap()
+    });
+    place.await_lines("there", 2);
+    thread::sleep(Duration::from_millis(300));
+    let begun = Instant::now();
+    let flood = thread::spawn({
+        let latencies = latencies.clone();
+        move || {
+            let to = UnixDatagram::unbound().unwrap();
+            let datagram = "noisy 1000000\n".repeat(500);
+            let mut count = 0;
+            while begun.elapsed() < Duration::from_secs(2) {
+                to.send_to(datagram.as_bytes(), &latencies).unwrap();
+                count += 500;
+            }
+            count
+        }
+    });
+    let pings = systemd.watchdog_pings();
+    let to = UnixDatagram::unbound().unwrap();
+    let mut slowest = Duration::ZERO;
+    while !flood.is_finished() {
+        to.send_to(b"api 2000000\n".repeat(10).as_slice(), &latencies)
+            .unwrap();
+        let asked = Instant::now();
+        let output = place.run(&["run", "-n", "1", "--wait", "--", "true"]);
+        assert!(output.status.success(), "{}", error(&output));
+        slowest = slowest.max(asked.elapsed());
+        thread::sleep(Duration::from_millis(20));
+    }
+    let pings = systemd.watchdog_pings() - pings;
+    let count = flood.join().unwrap();
+    to.send_to(b"api 2000000\n", &latencies).unwrap();
+    // Every report of the other tenant has arrived, the last among them.
+    let told = |tenant: &str| {
+        let mut stream = UnixStream::connect(place.path().join("asked")).unwrap();
+        writeln!(stream, "{{\"query\":\"metrics\"}}").unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        let metrics = answer["result"]["text"].as_str().unwrap();
+        let name = format!("mapa_request_latency_seconds_count{{tenant=\"{tenant}\"}} ");
+        let line = metrics.lines().find_map(|line| line.strip_prefix(&name));
+        line.map_or(0, |number| number.parse::<u64>().unwrap())
+    };
+    until(|| told("api") % 10 == 1);
+    eprintln!(
+        "{count} reports, {} of them counted; {pings} pings; a job took {slowest:?}",
+        told("noisy")
+    );
+    assert!(pings >= 5, "{pings} pings in 2 s, one is due each 0.2 s");
+    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    std::fs::write(place.path().join("end"), "").unwrap();
+    for job in &mut jobs {
+        assert!(job.wait().unwrap().success());
+    }
+    assert_eq!(daemon.end("-TERM"), Some(0));
+}
+
 /// A share of multiprocessors that a daemon of before has set, until this moment.
 fn throttle(machine: &Machine, mps: &Mps, until_ms: u64) {
     let server = MpsServer(mps.pipe());

@@ -14,7 +14,7 @@ use mapa_sched::{Action, Driver, DriverView, Event, JobId, Latency, Tenant, Time
 
 use super::config::DaemonConfig;
 use super::events::{EventBuilder, ReportedState};
-use super::inbox::{Inbox, InboxMessage, TURN};
+use super::inbox::{Inbox, InboxMessage, Report, TURN, Told};
 use super::journal::NodeJournal;
 use super::levers::NodeLevers;
 use super::modes::MigModes;
@@ -118,6 +118,9 @@ pub(crate) struct DriverParts<'a> {
     /// What it tells those who ask it, if anybody listens.
     pub news: Option<Arc<Mailbox<DriverNews>>>,
 }
+
+/// A report of a tenant is not from the user of its lease.
+struct NotOwner;
 
 /// When the daemon ends: at a signal, and at its own time if it has one.
 #[derive(Debug, Default)]
@@ -301,24 +304,33 @@ impl NodeDriver<'_> {
         match message {
             InboxMessage::Wakeup => self.poll_at = Instant::now(),
             InboxMessage::Stop(signal) => self.end.signal = Some(signal),
-            InboxMessage::Latency { tenant, took_ns } => {
+            InboxMessage::Report(report) => match self.job_of(&report.tenant, report.uid) {
+                Ok(job) => self.handle_report(report, job),
+                Err(NotOwner) => self.reporter.dropped_report(),
+            },
+        }
+    }
+
+    fn handle_report(&mut self, report: Report, job: Option<JobId>) {
+        match report.told {
+            Told::Latency(took_ns) => {
                 let took = Duration::from_nanos(took_ns);
-                self.reporter.latency(&tenant, took);
+                self.reporter.latency(&report.tenant, took);
                 #[cfg(feature = "slo")]
                 if let Some(slo) = &mut self.slo
-                    && slo.hear(&tenant, took_ns)
+                    && slo.hear(&report.tenant, took_ns)
                 {
-                    self.reporter.late(&tenant);
+                    self.reporter.late(&report.tenant);
                 }
-                if let Some(job) = self.job_of(&tenant) {
+                if let Some(job) = job {
                     let tenant = Tenant::Job(job);
                     let at = self.now();
                     self.timeline
                         .put(at, Event::Latency(Latency { tenant, took }));
                 }
             }
-            InboxMessage::Progress { tenant, share } => {
-                if let Some(job) = self.job_of(&tenant)
+            Told::Progress(share) => {
+                if let Some(job) = job
                     && (0.0..=1.0).contains(&share)
                 {
                     let at = self.now();
@@ -328,15 +340,26 @@ impl NodeDriver<'_> {
         }
     }
 
-    /// The job of a tenant that tells something: by its lease, or the first of its name.
-    pub(super) fn job_of(&self, tenant: &str) -> Option<JobId> {
-        if let Some(lease) = tenant.strip_prefix("lease-") {
-            return Some(self.known.leases.get(&lease.parse().ok()?)?.job);
-        }
-        let mut leases = self.known.leases.values();
-        leases
-            .find(|lease| lease.tenant == tenant)
-            .map(|lease| lease.job)
+    /// The job of a tenant that tells something: by its lease, or the first of its name. A user may report of its own
+    /// leases; root and the user of this daemon of all. `None`: no lease has that name, so it is nobody's.
+    fn job_of(&self, tenant: &str, uid: u32) -> Result<Option<JobId>, NotOwner> {
+        let number = tenant.strip_prefix("lease-");
+        let number: Option<i64> = number.and_then(|number| number.parse().ok());
+        let leases = self.known.leases.iter();
+        let mut of_name = leases.filter(|(id, lease)| match number {
+            Some(number) => **id == number,
+            None => lease.tenant == tenant,
+        });
+        let is_trusted = uid == 0 || uid == rustix::process::geteuid().as_raw();
+        let is_owner = |job: JobId| {
+            let lease = self.leases.get(&job);
+            is_trusted || lease.is_some_and(|(lease, _)| lease.asker.uid == uid)
+        };
+        let Some((_, first)) = of_name.next() else {
+            return Ok(None);
+        };
+        let mut jobs = std::iter::once(first.job).chain(of_name.map(|(_, lease)| lease.job));
+        jobs.find(|job| is_owner(*job)).map(Some).ok_or(NotOwner)
     }
 
     /// Reverts everything that levers hold, and leaves the queue to the waiting jobs. Also after another
@@ -408,6 +431,8 @@ impl Driver for NodeDriver<'_> {
         events: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, DriverStop> {
         loop {
+            // Here, as a flood of messages leaves no pause.
+            self.reporter.ping_watchdog();
             // A flood of messages must not delay the next poll.
             for _ in 0..TURN {
                 let Some(message) = self.inbox.waiting() else {
@@ -452,7 +477,6 @@ impl Driver for NodeDriver<'_> {
             if let Some(end) = self.end.at {
                 pause = pause.min(end.saturating_duration_since(Instant::now()));
             }
-            self.reporter.ping_watchdog();
             if let Some(message) = self.inbox.next(pause) {
                 self.handle_message(message);
             }

@@ -21,6 +21,7 @@ pub(crate) struct Metrics {
     decision: Histogram,
     waited: Histogram,
     latencies: Family<Histogram>,
+    dropped: Family<Counter>,
     late: Family<Counter>,
     controlled: Family<Counter>,
     throttling: Family<Gauge>,
@@ -69,6 +70,7 @@ impl Metrics {
             decision: short(),
             waited: Histogram::doubling(1.0, 20),
             latencies: Family::new(&["tenant"], short),
+            dropped: Family::new(&["reason"], Counter::default),
             late: Family::new(&["tenant"], Counter::default),
             controlled: Family::new(&["tenant", "kind"], Counter::default),
             throttling: Family::new(&["tenant"], Gauge::default),
@@ -133,6 +135,11 @@ impl Metrics {
             "request_latency",
             "How long tenants took to answer requests, as they tell",
             self.latencies.clone(),
+        );
+        to.register(
+            "dropped_reports",
+            "Latencies and shares of work that were dropped: full, as too many wait, or not_owner",
+            self.dropped.clone(),
         );
         to.register(
             "late_requests",
@@ -240,6 +247,11 @@ impl Metrics {
             "other"
         };
         self.latencies.of(&[name]).observe(took.as_secs_f64());
+    }
+
+    /// A report of a tenant that was dropped.
+    pub(crate) fn dropped(&self, reason: &str) {
+        self.dropped.of(&[reason]).inc();
     }
 
     /// A request that took longer than its tenant was promised.

@@ -38,7 +38,7 @@ pub(crate) use config::{DaemonConfig, Service as ServiceConfig};
 pub(crate) use driver::{DriverNews, DriverParts, DriverStop, NodeDriver, RunEnd, now_ms};
 
 pub(crate) use events::job_of_lease;
-pub(crate) use inbox::{Inbox, InboxMessage, InboxSender, inbox};
+pub(crate) use inbox::{Inbox, InboxMessage, InboxSender, Report, Told, inbox};
 pub(crate) use journal::{NodeJournal, folder_of};
 pub(crate) use levers::NodeLevers;
 pub(crate) use metrics::Metrics;

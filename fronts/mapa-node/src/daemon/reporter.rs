@@ -82,7 +82,7 @@ impl Reporter {
         lock(&self.shared).errors.len() + self.last.len()
     }
 
-    fn metrics(&self) -> &Metrics {
+    pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
@@ -214,6 +214,11 @@ impl Reporter {
     /// A request was answered.
     pub(crate) fn latency(&mut self, tenant: &str, took: Duration) {
         self.metrics().latency(tenant, took);
+    }
+
+    /// A report was dropped: it is not from the user of the tenant's lease.
+    pub(crate) fn dropped_report(&mut self) {
+        self.metrics().dropped("not_owner");
     }
 
     /// A request took longer than its tenant was promised.

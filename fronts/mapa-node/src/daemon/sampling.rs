@@ -17,7 +17,7 @@ use mapa_live::{Cpus, Live};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use super::inbox::{InboxMessage, InboxSender};
+use super::inbox::{InboxMessage, InboxSender, Report, Told};
 use crate::error::Error;
 
 /// Where counters come from besides the kernel and NVML.
@@ -182,9 +182,12 @@ impl Sampling {
                 for (tenant, source) in &plan.sources {
                     match means.since(tenant, source, &sample.scraped) {
                         Ok(Some(took_ns)) => {
-                            let tenant = tenant.clone();
-                            // Of too many that wait, the newest are dropped.
-                            plan.to.tell(InboxMessage::Latency { tenant, took_ns });
+                            let report = Report {
+                                uid: rustix::process::geteuid().as_raw(),
+                                tenant: tenant.clone(),
+                                told: Told::Latency(took_ns),
+                            };
+                            plan.to.tell(InboxMessage::Report(report));
                         }
                         Ok(None) => {}
                         Err(missing) => sample.missing.push(missing),

@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
@@ -348,4 +348,66 @@ pub fn peer_of(socket: impl AsFd) -> io::Result<(i32, u32)> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Has the kernel say with each datagram of a Unix socket whose it is: see [`receive_from`].
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn tell_senders(socket: &UnixDatagram) -> io::Result<()> {
+    let on: c_int = 1;
+    // SAFETY: the call reads an integer, of that size.
+    let answer = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PASSCRED,
+            (&raw const on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    if answer == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The next datagram of a socket, and the user who has sent it; `None` if the kernel does not say. rustix has a type
+/// without 0 for the sender's process, which is 0 if it is in another PID namespace, so its function may not be used.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn receive_from(
+    socket: &UnixDatagram,
+    buffer: &mut [u8],
+) -> io::Result<(usize, Option<u32>)> {
+    // Room for the sender, which the kernel writes first, and for nothing else: files that somebody passes on would stay
+    // open here, and without room the kernel closes them. Words, so that the header lies where it may.
+    let mut control = [0u64; (size_of::<libc::cmsghdr>() + size_of::<libc::ucred>()).div_ceil(8)];
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: all bytes of it may be zero: no address, no parts, no room.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the header names two rooms with their sizes, which live until the call returns.
+    let length =
+        unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_CMSG_CLOEXEC) };
+    let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: null, or the first of the headers that the kernel has written there.
+    let first = unsafe { libc::CMSG_FIRSTHDR(&raw const header).as_ref() };
+    let sender = first.filter(|first| {
+        (first.cmsg_level, first.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_CREDENTIALS)
+    });
+    let uid = sender.map(|sender| {
+        // SAFETY: what follows a header of this kind is a `ucred`, wherever it lies.
+        let sender: libc::ucred = unsafe { ptr::read_unaligned(libc::CMSG_DATA(sender).cast()) };
+        sender.uid
+    });
+    Ok((length, uid))
 }

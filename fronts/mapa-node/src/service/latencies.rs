@@ -4,32 +4,48 @@
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use mapa_live::telemetry::{LATENCY_BYTES, read_latencies};
 use tracing::debug;
 
 use super::socket::{clear, permit};
-use crate::daemon::{InboxMessage, InboxSender};
+use crate::daemon::{InboxMessage, InboxSender, Report, SharedStatus, Told};
 use crate::error::Error;
+use crate::memory::{receive_from, tell_senders};
 
 /// Listens at a socket.
 ///
 /// # Errors
 /// The socket cannot be made.
-pub(crate) fn serve(path: &Path, group: Option<&str>, outside: &InboxSender) -> Result<(), Error> {
+pub(crate) fn serve(
+    path: &Path,
+    group: Option<&str>,
+    outside: &InboxSender,
+    shared: &Arc<SharedStatus>,
+) -> Result<(), Error> {
     clear(path)?;
-    let socket = UnixDatagram::bind(path).map_err(|error| Error::at(path.display(), error))?;
+    let failed = |error: std::io::Error| Error::at(path.display(), error);
+    let socket = UnixDatagram::bind(path).map_err(failed)?;
+    tell_senders(&socket).map_err(failed)?;
     permit(path, group)?;
-    let to = outside.clone();
+    let (to, shared) = (outside.clone(), shared.clone());
     thread::spawn(move || {
         // The kernel cuts off what does not fit.
         let mut buffer = vec![0; LATENCY_BYTES];
-        while let Ok(length) = socket.recv(&mut buffer) {
-            for message in messages(&buffer[..length]) {
+        while let Ok((length, uid)) = receive_from(&socket, &mut buffer) {
+            // The kernel says it of each datagram; of one without a user nobody would be the owner.
+            let Some(uid) = uid else { continue };
+            for told in messages(&buffer[..length]) {
                 // Senders wait for nothing, so a malformed line can only be logged.
-                match message {
-                    Ok(message) => drop(to.tell(message)),
+                match told {
+                    Ok((tenant, told)) => {
+                        let report = Report { uid, tenant, told };
+                        if !to.tell(InboxMessage::Report(report)) {
+                            shared.metrics.dropped("full");
+                        }
+                    }
                     Err(what) => debug!(what, "a datagram that is none"),
                 }
             }
@@ -38,8 +54,8 @@ pub(crate) fn serve(path: &Path, group: Option<&str>, outside: &InboxSender) -> 
     Ok(())
 }
 
-/// The messages of a datagram, line by line.
-pub(crate) fn messages(bytes: &[u8]) -> Vec<Result<InboxMessage, String>> {
+/// What the lines of a datagram tell, and of which tenant.
+pub(crate) fn messages(bytes: &[u8]) -> Vec<Result<(String, Told), String>> {
     let lines = bytes.split(|byte| *byte == b'\n');
     let lines = lines.filter(|bytes| !bytes.iter().all(u8::is_ascii_whitespace));
     lines.map(message).collect()
@@ -51,7 +67,7 @@ fn is_name(tenant: &str) -> bool {
     read.len() == 1
 }
 
-fn message(line: &[u8]) -> Result<InboxMessage, String> {
+fn message(line: &[u8]) -> Result<(String, Told), String> {
     let text = String::from_utf8_lossy(line);
     if let Some(rest) = text.trim().strip_prefix("progress ") {
         let mut words = rest.split_ascii_whitespace();
@@ -63,10 +79,7 @@ fn message(line: &[u8]) -> Result<InboxMessage, String> {
             (Some(tenant), Some(share), None)
                 if (0.0..=1.0).contains(&share) && is_name(tenant) =>
             {
-                Ok(InboxMessage::Progress {
-                    tenant: tenant.to_owned(),
-                    share,
-                })
+                Ok((tenant.to_owned(), Told::Progress(share)))
             }
             _ => Err(format!(
                 "`{}`: expected `progress TENANT SHARE`, from 0 to 1",
@@ -78,10 +91,7 @@ fn message(line: &[u8]) -> Result<InboxMessage, String> {
     // One line has one message.
     let latency = latencies.into_iter().next();
     let latency = latency.ok_or_else(|| format!("`{text}`: expected `TENANT NANOSECONDS`"))?;
-    Ok(InboxMessage::Latency {
-        tenant: latency.tenant,
-        took_ns: latency.ns,
-    })
+    Ok((latency.tenant, Told::Latency(latency.ns)))
 }
 
 #[cfg(test)]
@@ -93,20 +103,8 @@ mod tests {
         let text = b"api 12500000\n\nprogress lease-7 0.5\napi -1\nprogress api 2\nx\n";
         let found = messages(text);
         assert_eq!(found.len(), 5);
-        assert_eq!(
-            found[0],
-            Ok(InboxMessage::Latency {
-                tenant: "api".to_owned(),
-                took_ns: 12_500_000
-            })
-        );
-        assert_eq!(
-            found[1],
-            Ok(InboxMessage::Progress {
-                tenant: "lease-7".to_owned(),
-                share: 0.5
-            })
-        );
+        assert_eq!(found[0], Ok(("api".to_owned(), Told::Latency(12_500_000))));
+        assert_eq!(found[1], Ok(("lease-7".to_owned(), Told::Progress(0.5))));
         // A name is as short, and of as few characters, as that of a latency.
         for name in ["x".repeat(129), "a{b}".to_owned(), "caf\u{e9}".to_owned()] {
             let found = messages(format!("progress {name} 0.5").as_bytes());

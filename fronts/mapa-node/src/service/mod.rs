@@ -58,7 +58,7 @@ pub(crate) fn serve(
     let sessions = Sessions::new(listener, (served, ledger.id()), shared, news)?;
     thread::spawn(move || sessions.run());
     if let Some(path) = &config.latencies {
-        latencies::serve(path, group, outside)?;
+        latencies::serve(path, group, outside, shared)?;
         handles.files.push(path.clone());
     }
     if let Some(address) = config.metrics {

@@ -17,7 +17,7 @@ use mapa_sched::{
 use super::config::DaemonConfig;
 use super::driver::{DriverParts, NodeDriver};
 use super::events::{MACHINE, job_of_lease};
-use super::inbox::{Inbox, InboxMessage, InboxSender, TURN, inbox};
+use super::inbox::{Inbox, InboxMessage, InboxSender, Report, TURN, Told, inbox};
 use super::journal::{NodeJournal, folder_of};
 use super::levers::NodeLevers;
 use super::metrics::Metrics;
@@ -248,6 +248,47 @@ fn the_lease_of_an_owner_outside_is_a_running_job_without_a_known_end() {
     driver.close("the test is over").unwrap();
 }
 
+/// A report of a user that a request of this tenant took so long.
+fn latency_of(tenant: &str, uid: u32, took_ns: u64) -> InboxMessage {
+    InboxMessage::Report(Report {
+        uid,
+        tenant: tenant.to_owned(),
+        told: Told::Latency(took_ns),
+    })
+}
+
+#[test]
+fn reports_of_a_lease_count_from_its_user_and_from_root_alone() {
+    let base = Base::new();
+    let (mut driver, outside) = base.driver();
+    let lease = base.grant("api", &[DeviceId(0)], &driver.node);
+    let drive = SchedulerRun::new(Fleet::new([driver.node.loaded().graph().clone()]));
+    let mut events = Vec::new();
+    driver.next(drive.seen(), &mut events).unwrap();
+    events.clear();
+    // The lease is root's. No lease has the last name.
+    for (tenant, uid) in [
+        ("api", 12345),
+        (&format!("lease-{lease}"), 12345),
+        ("api", 0),
+        ("nobody", 12345),
+    ] {
+        outside.tell(latency_of(tenant, uid, 1_000_000));
+    }
+    driver.next(drive.seen(), &mut events).unwrap();
+    let is_latency = |event: &&(Time, Event)| matches!(event.1, Event::Latency(_));
+    assert_eq!(events.iter().filter(is_latency).count(), 1, "{events:?}");
+    let metrics = driver.reporter.metrics().text();
+    for line in [
+        "mapa_dropped_reports_total{reason=\"not_owner\"} 2",
+        "mapa_request_latency_seconds_count{tenant=\"api\"} 1",
+        "mapa_request_latency_seconds_count{tenant=\"nobody\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    driver.close("the test is over").unwrap();
+}
+
 /// A client that sends without end fills its own room and no more, and keeps the daemon neither from its polls nor from
 /// its end.
 #[test]
@@ -255,10 +296,7 @@ fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {
     let base = Base::new();
     let (mut driver, outside) = base.driver();
     base.grant("api", &[DeviceId(0)], &driver.node);
-    let latency = || InboxMessage::Latency {
-        tenant: "api".to_owned(),
-        took_ns: 1_000_000,
-    };
+    let latency = || latency_of("api", 0, 1_000_000);
     let most = 1 << 16;
     let taken = (0..most + 10_000)
         .filter(|_| outside.tell(latency()))
@@ -337,7 +375,7 @@ pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
         for sent in 0..4000 {
             let tenant = format!("lease-{}", leases[sent % leases.len()]);
             let took_ns = 10_000_000 + sent as u64 % 9_000_000;
-            outside.tell(InboxMessage::Latency { tenant, took_ns });
+            outside.tell(latency_of(&tenant, 0, took_ns));
         }
         driver.poll_at = Instant::now();
         assert!(drive.instant(&mut *scheduler, &mut driver).unwrap());
