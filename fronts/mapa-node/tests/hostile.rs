@@ -412,3 +412,19 @@ fn a_row_of_the_audit_that_was_changed_or_removed_is_found() {
     database.execute(last, []).unwrap();
     assert_ne!(place.json(&["log", "--verify"])["verified"]["hash"], hash);
 }
+
+#[test]
+fn what_replay_says_of_a_record_has_no_control_characters() {
+    let place = Place::new();
+    let record = place.path().join("record");
+    fs::write(&record, "{\"line\":\"\\u001b[2Jx\\nforged\"}\n{}\n").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
+        .arg("replay")
+        .arg(&record)
+        .output()
+        .unwrap();
+    let said = error(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("forged"), "{said}");
+    assert!(!said.trim_end().contains(['\u{1b}', '\n']), "{said:?}");
+}

@@ -10,6 +10,7 @@ use mapa_front::answer::Versioned;
 use mapa_front::drive_log::{self, ReplayedDrive};
 
 use crate::error::Error;
+use crate::ledger::escaped;
 use crate::local_files::LocalFiles;
 use crate::output::Output;
 
@@ -32,7 +33,7 @@ pub(crate) fn replay(args: &ReplayArgs, output: Output) -> Result<bool, Error> {
         ))
     })?;
     let done = drive_log::replay(BufReader::new(file), &Names::built_in(), &LocalFiles)
-        .map_err(|error| Error::malformed(format_args!("{place}: {error}")))?;
+        .map_err(|error| Error::malformed(escaped(&format!("{place}: {error}"))))?;
     show(&done, output);
     Ok(done.is_same())
 }
@@ -52,7 +53,8 @@ fn show(done: &ReplayedDrive, output: Output) {
         done.events, done.turns, done.actions, done.differ
     ));
     for differ in &done.differs {
-        let text = |actions| serde_json::to_string(actions).unwrap_or_default();
+        // Names in a record are those that users chose.
+        let text = |actions| escaped(&serde_json::to_string(actions).unwrap_or_default());
         output.line(format!(
             "line {}: recorded {}",
             differ.line,
@@ -73,7 +75,7 @@ fn show(done: &ReplayedDrive, output: Output) {
             latency.differ.len()
         ));
         for differs in &latency.differ {
-            output.line(format!("line {}: {}", differs.line, differs.what));
+            output.line(format!("line {}: {}", differs.line, escaped(&differs.what)));
         }
     }
 }

@@ -42,6 +42,7 @@ pub use rows::{
     now,
 };
 pub use transaction::LedgerTx;
+pub(crate) use transaction::escaped;
 
 /// The folder of the ledger that all users of a machine share, if an operator has made it.
 pub(crate) const SHARED: &str = "/var/lib/mapa";

@@ -756,7 +756,7 @@ pub(super) fn printable(row: &Row<'_>, column: usize) -> rusqlite::Result<String
 }
 
 /// A text with its control characters as Rust writes them: a line break is `\n`.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         // Marks that turn the direction of writing around can forge a line as well.
