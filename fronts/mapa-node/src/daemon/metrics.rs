@@ -311,6 +311,7 @@ mod tests {
         metrics.action_failed("throttle");
         metrics.lever_failed("mps", "apply");
         metrics.error("poll");
+        metrics.dropped("full");
         metrics.latency("api", Duration::from_millis(15));
         #[cfg(feature = "slo")]
         {
