@@ -55,6 +55,9 @@ const RELEASES: usize = 4;
 /// The most decisions of an answer to `log`.
 const DECISIONS: usize = 100_000;
 
+/// The most edges of a job that has more ranks than the machine has devices.
+const MOST_EDGES: usize = 4096;
+
 /// The most bytes of the name of a tenant, and of a reason.
 const NAME: usize = 256;
 
@@ -603,6 +606,19 @@ impl Decider<'_> {
         let work = spec.job(&NoFiles)?;
         if work.ranks == 0 {
             return Err(Error::malformed("no device: expected at least one"));
+        }
+        // The same edge again and again takes minutes, in a transaction for which all others wait.
+        let (ranks, edges) = (work.ranks, work.pattern.edges().len());
+        if ranks <= node.graph().len() && edges > ranks * ranks {
+            return Err(Error::malformed(format_args!(
+                "--pattern: {edges} edges: expected at most one from each rank to each other one"
+            )));
+        }
+        // Their edges take as long, and it never gets so many devices.
+        if ranks > node.graph().len() && edges > MOST_EDGES {
+            return Err(Error::malformed(format_args!(
+                "--pattern: {edges} edges of {ranks} ranks: expected at most {MOST_EDGES} of more ranks than devices"
+            )));
         }
         let model = policy.model(&names, &NoFiles)?;
         let policy = policy.policy(&names, model.as_ref(), Some(&work))?;
