@@ -1063,3 +1063,37 @@ fn a_daemon_that_dies_while_a_job_runs_hears_of_its_start_and_end_later() {
     assert_eq!(rows.count(), 1, "{log:?}");
     judge(&log);
 }
+
+/// The page names every attack of these files by its test, and no test that is not there.
+#[test]
+fn the_page_names_the_tests_of_all_attacks() {
+    let sources = [
+        include_str!("attacks.rs"),
+        include_str!("hostile.rs"),
+        include_str!("http.rs"),
+        include_str!("../src/daemon/journal.rs"),
+    ];
+    let page = include_str!("../../../docs/mapa-run.md");
+    let table = page.split("### Attacks that tests try").nth(1).unwrap();
+    let rows = table.lines().filter_map(|line| {
+        let (_, name) = line.strip_suffix("` |")?.rsplit_once("| `")?;
+        Some(name)
+    });
+    let rows: Vec<&str> = rows.collect();
+    assert!(rows.len() >= 40, "{}", rows.len());
+    for name in &rows {
+        let head = format!("fn {name}() {{");
+        assert!(
+            sources.iter().any(|source| source.contains(&head)),
+            "{name}"
+        );
+    }
+    for source in &sources[..2] {
+        for (test, _) in source.match_indices("#[test]\nfn ") {
+            let name = &source[test + "#[test]\nfn ".len()..];
+            let name = name.split('(').next().unwrap();
+            let is_attack = !name.starts_with("is_the_client") && !name.starts_with("the_page");
+            assert!(!is_attack || rows.contains(&name), "{name}");
+        }
+    }
+}
