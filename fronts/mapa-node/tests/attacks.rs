@@ -674,7 +674,7 @@ fn a_group_is_one_of_the_lease_and_below_the_mount() {
         "/sys/fs/cgroup/mapa-x-1",
         &format!("/sys/fs/cgroup/../../{name}"),
         &format!("/tmp/{name}"),
-        &format!("{name}"),
+        &name,
         &format!("/sys/fs/cgroup/a\n/{name}x"),
     ] {
         let query = json!({"query": "grouped", "lease": lease, "cgroup": cgroup});

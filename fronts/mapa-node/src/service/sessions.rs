@@ -405,10 +405,10 @@ impl Sessions {
             return false;
         };
         let own = self.sessions.iter();
-        let own = own.filter(|(_, session)| session.peer.uid == most);
+        let mut own = own.filter(|(_, session)| session.peer.uid == most);
         let idle = own.clone().filter(|(_, session)| session.is_idle());
         let idle = idle.min_by_key(|(_, session)| session.since);
-        let last = own.last().filter(|_| comes != Some(most));
+        let last = own.next_back().filter(|_| comes != Some(most));
         let Some((&number, _)) = idle.or(last) else {
             return false;
         };
