@@ -418,9 +418,8 @@ fn a_flood_of_latencies_costs_others_nothing() {
     let latencies = place.path().join("latencies");
     let config = place.path().join("node.toml");
     let text = format!(
-        "[queue]\npoll_ms = 100\n[service]\nlatencies = \"{}\"\nsocket = \"{}\"\n",
-        latencies.display(),
-        place.path().join("asked").display()
+        "[queue]\npoll_ms = 100\n[service]\nlatencies = \"{}\"\n",
+        latencies.display()
     );
     std::fs::write(&config, text).unwrap();
     let words = ["--scheduler", "slo", "--config", config.to_str().unwrap()];
@@ -469,7 +468,7 @@ fn a_flood_of_latencies_costs_others_nothing() {
     to.send_to(b"api 2000000\n", &latencies).unwrap();
     // Every report of the other tenant has arrived, the last among them.
     let told = |tenant: &str| {
-        let mut stream = UnixStream::connect(place.path().join("asked")).unwrap();
+        let mut stream = UnixStream::connect(place.path().join("ledger.db.sock")).unwrap();
         writeln!(stream, "{{\"query\":\"metrics\"}}").unwrap();
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).unwrap();

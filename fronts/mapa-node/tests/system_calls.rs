@@ -41,6 +41,8 @@ fn traced(command: &Command, words: &[&str]) -> Command {
 /// Each system call of a job by its name and its number among calls of that name; none where nothing may be traced.
 fn calls(place: &Place, words: &[&str]) -> Option<Vec<(String, usize)>> {
     let file = place.path().join("calls");
+    // The first one of all makes the ledger, which no other does.
+    assert!(place.run(words).status.success());
     let output = traced(&place.mapa(words), &["-qq", "-o", file.to_str()?]).output();
     let Ok(output) = output.inspect_err(|error| eprintln!("skipped: strace: {error}")) else {
         return None;
@@ -95,7 +97,7 @@ fn check(place: &Place, seed: u64) {
         assert_eq!(place.text("faults"), "", "{name} {number}");
     }
     // A program that meets fewer calls of a name than the traced one lives.
-    assert!(kills > count / 2, "{kills} of {count}");
+    assert!(kills > count / 4, "{kills} of {count}");
     until(|| place.leases().is_empty());
     assert!(place.json(&["ps"])["queue"].as_array().unwrap().is_empty());
     assert_eq!(place.json(&["free"])["free"], 8);

@@ -17,8 +17,9 @@ mod withheld;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -27,8 +28,6 @@ use std::time::{Duration, Instant};
 use mapa_live::Processes;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
-use rustix::fs::OFlags;
-use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::mark::{MARK, VARIABLE};
@@ -101,31 +100,33 @@ impl Ledger {
         // Others may write the folder of a ledger that users share. The folder itself may be a link; the file may not.
         let plain = plain_path(path)?;
         let path = plain.as_path();
-        // SQLite makes files that a group cannot write, whatever the umask allows, and gives its log the
-        // mode of the file.
-        let mut options = fs::OpenOptions::new();
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        options
-            .append(true)
-            .create(true)
-            .custom_flags(flags.bits() as i32);
-        match options.open(path) {
+        match path.symlink_metadata() {
+            Ok(found) if found.is_symlink() => {
+                return Err(Error::at(place(), "is a link: expected a ledger of mapa"));
+            }
             // A FIFO or a device is no file that is a ledger.
-            Ok(file) if !file.metadata().is_ok_and(|found| found.is_file()) => {
+            Ok(found) if !found.is_file() => {
                 return Err(Error::at(
                     place(),
                     "is no plain file: expected a ledger of mapa",
                 ));
             }
+            // It is not opened here: when a process closes any descriptor of a file, it loses the locks that SQLite has on
+            // it in other threads.
             Ok(_) => {}
-            // A file that exists but cannot be written fails below.
-            Err(error) if path.symlink_metadata().is_err() => {
-                return Err(Error::at(place(), error));
+            Err(_) => {
+                // SQLite makes files that a group cannot write, whatever the umask allows, and gives its log the mode of
+                // the file. No link is followed by `create_new`.
+                let made = fs::OpenOptions::new()
+                    .append(true)
+                    .create_new(true)
+                    .open(path);
+                match made {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(Error::at(place(), error)),
+                }
             }
-            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
-                return Err(Error::at(place(), "is a link: expected a ledger of mapa"));
-            }
-            Err(_) => {}
         }
         // SQLite opens these by itself, and would wait for ever at a FIFO.
         for end in ["-journal", "-wal", "-shm"] {
@@ -146,6 +147,8 @@ impl Ledger {
         let opened = (|| {
             let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
             let mut connection = Connection::open_with_flags(path, flags)?;
+            // The last of many short programs would copy the log into the file each time it ends, and remove it.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             connection.busy_timeout(PATIENCE)?;
             // A program that is just turning the log on locks the file, and SQLite does not wait for that.
             if !patiently(|| schema::is_ours(&connection))? {
@@ -157,8 +160,6 @@ impl Ledger {
             if mode != "wal" {
                 write_ahead(&connection)?;
             }
-            // The last of many short programs would copy the log into the file each time it ends.
-            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
             // SQLite checks foreign keys only on connections that ask for it.
             connection.pragma_update(None, "foreign_keys", true)?;
