@@ -1,7 +1,7 @@
 //! The daemon, asked at its socket.
 //!
-//! A ledger that a daemon serves is the daemon's alone, so whoever is another user asks there. The socket lies beside the
-//! ledger, and who answers must be root or the ledger's owner.
+//! Only the daemon can open a ledger that it serves, so other users ask there. The socket lies in the ledger's folder, and
+//! the daemon must be of root or of the ledger's owner.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -29,7 +29,7 @@ const ANSWER: usize = 256 << 20;
 /// How long the daemon may take to answer. To end a lease takes the longest.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long the daemon may take to note that somebody leaves.
+/// How long the daemon may take to note that a job leaves.
 const MOMENT: Duration = Duration::from_secs(2);
 
 /// The longest path of a socket, as `sockaddr_un` has it with the zero at its end.
@@ -70,7 +70,7 @@ pub(crate) enum AskError {
 }
 
 impl AskError {
-    /// The error, for whoever does not ask again.
+    /// The error, for a caller that does not ask again.
     pub(crate) fn told_at(self, socket: &Path) -> Error {
         match self {
             Self::Told(error) => error,
@@ -100,10 +100,10 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The daemon that serves this ledger; none if nobody answers there.
+    /// The daemon that serves this ledger; `None` if no daemon answers.
     ///
     /// # Errors
-    /// This user may not ask there; who answers is neither root nor the ledger's owner.
+    /// This user may not ask there; the daemon is neither of root nor of the ledger's owner.
     pub(crate) fn connect(ledger: &Path) -> Result<Option<Self>, Error> {
         let socket = socket_of(ledger);
         let at = |what: &dyn std::fmt::Display| Error::at(socket.display(), what);
@@ -154,7 +154,7 @@ impl Client {
         &self.socket
     }
 
-    /// The connection, for whoever waits for several things at once.
+    /// The connection, for a caller that waits for several things at once.
     ///
     /// # Errors
     /// What the system says.

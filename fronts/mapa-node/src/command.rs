@@ -189,7 +189,7 @@ fn by_daemon(
         Command::Recover => NodeQuery::Recover {},
         Command::Monitor => {
             return Err(Error::malformed(format_args!(
-                "{}: a daemon serves this ledger, and watches the devices: expected no `mapa monitor` beside it",
+                "{}: a daemon serves this ledger, and watches the devices: expected no `mapa monitor` while it runs",
                 client.socket().display()
             )));
         }

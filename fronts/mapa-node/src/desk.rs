@@ -1,4 +1,4 @@
-//! Who writes the ledger for `mapa run`: the program itself, or the daemon whose ledger it is.
+//! How `mapa run` reaches the ledger: by its file, or by the daemon that serves it.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -110,7 +110,7 @@ pub(crate) struct Desk<'a> {
     pub processes: &'a Processes,
     /// Queries the drivers: called for each attempt that decides.
     pub drivers: &'a dyn Fn() -> Result<Drivers, Error>,
-    /// Where the owner of a job is told something.
+    /// Where warnings for the owner of a job are printed.
     pub output: Output,
 }
 
@@ -199,7 +199,7 @@ impl Desk<'_> {
     /// that ends the wait.
     ///
     /// # Errors
-    /// Somebody else answers at its socket.
+    /// Another user's program answers at its socket.
     fn find_again(&mut self, happenings: &RunEvents) -> Result<Option<i32>, Error> {
         let (begun, mut is_told) = (Instant::now(), false);
         loop {
@@ -268,7 +268,7 @@ impl Desk<'_> {
     /// Looks for a daemon that has gone, or for its ledger, after a while.
     ///
     /// # Errors
-    /// Somebody else answers at its socket.
+    /// Another user's program answers at its socket.
     fn look_again(&mut self, begun: Instant) -> Result<(), Error> {
         std::thread::sleep(AGAIN);
         if let Some(client) = Client::connect(&self.path)? {

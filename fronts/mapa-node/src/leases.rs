@@ -1,6 +1,6 @@
 //! Leases for other programs, which no process holds.
 //!
-//! Kubernetes and Slurm decide themselves which pod or job computes, and its processes are none of ours. So such a
+//! Kubernetes and Slurm decide themselves which pod or job computes, and MAPA does not start its processes. So such a
 //! program registers a lease before it starts something, and ends it when that has ended. Nothing else ends it: no
 //! recovery, no kill, no boot. When the program starts it compares [`Leases::of`] with what it knows to run.
 
@@ -158,7 +158,7 @@ impl Leases {
     }
 
     /// Chooses devices for an owner by a policy, among those that `mapa run` would give now, and registers that it has
-    /// them. It takes no place in the queue: whoever waits there comes first. A daemon opens no file that job or policy
+    /// them. It takes no place in the queue: jobs that wait there come first. A daemon opens no file that job or policy
     /// name.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ fn json(spec: &impl serde::Serialize) -> Result<String, Error> {
     serde_json::to_string(spec).map_err(Error::malformed)
 }
 
-/// What the daemon answers.
+/// Asks the daemon, and returns its answer.
 fn asked(mut client: Client, query: &NodeQuery) -> Result<(NodeAnswer, Client), Error> {
     let asked = client.ask(query, &mut |_| {});
     let answer = asked.map_err(|error| error.told_at(client.socket()))?;

@@ -61,7 +61,7 @@ pub struct LeaseRow {
     /// The process that frees the devices at the end; of an adopted lease, one that still runs. None of a lease with
     /// an `owner`.
     pub pid: Option<i32>,
-    /// Who ends the lease, if no process holds it.
+    /// The owner that ends the lease, if no process holds it.
     pub owner: Option<LeaseOwner>,
     /// The process of the command.
     pub command_pid: Option<i32>,
@@ -83,7 +83,7 @@ pub struct LeaseRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeaseOwner {
-    /// The program that tells of it, such as `kubernetes` or `slurm`.
+    /// The program that registers it, such as `kubernetes` or `slurm`.
     pub kind: String,
     /// Its name there, such as the UID of a pod.
     pub name: String,
@@ -190,7 +190,7 @@ pub struct DeviceAvailability {
     pub free: bool,
     /// The lease that holds it.
     pub lease: Option<i64>,
-    /// Who ends that lease, if no process holds it.
+    /// The owner that ends that lease, if no process holds it.
     pub owner: Option<LeaseOwner>,
     /// Why it is not free, if no lease explains it.
     pub withheld: Option<String>,

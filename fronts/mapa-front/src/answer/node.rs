@@ -13,7 +13,7 @@ use super::mapa::{
 pub const NODE_VERSION: u32 = 2;
 
 /// A query. The daemon answers each with one line, but `run` with `queued` first if the job waits, and again whenever that
-/// changes. Who asks is the process and the user at the other end of the socket, as the kernel knows them.
+/// changes. The kernel identifies the process and the user at the other end of the socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "query", rename_all = "kebab-case", deny_unknown_fields)]
@@ -24,7 +24,7 @@ pub enum NodeQuery {
     Metrics {},
     /// Devices for the process that asks.
     Run {
-        /// What it asks for.
+        /// The job.
         request: Box<RunQuery>,
     },
     /// Devices again, for a process whose connection was lost while it waited.
@@ -43,7 +43,7 @@ pub enum NodeQuery {
     Started {
         /// The lease.
         lease: i64,
-        /// The process, as the PID namespace of whoever asks numbers it.
+        /// The process, as the PID namespace of the process that asks numbers it.
         pid: i32,
         /// When it began, in ticks of the clock since the boot, as `/proc/PID/stat` has it.
         start: i64,
@@ -216,14 +216,14 @@ pub enum NodeAnswer {
         /// The decision.
         decision: Box<Decision>,
     },
-    /// It is noted.
+    /// The ledger has what the query said.
     Noted {},
-    /// What the owner of a lease should know.
+    /// A warning for the owner of a lease.
     Notice {
         /// For people.
         text: String,
     },
-    /// Who holds devices, and who waits.
+    /// The leases and the queue.
     Ps {
         /// As `mapa ps`.
         ps: Box<Ps>,
@@ -258,7 +258,7 @@ pub enum NodeAnswer {
         /// As `mapa uncordon`.
         uncordoned: Uncordoned,
     },
-    /// What recovery has found.
+    /// The result of a recovery.
     Recover {
         /// As `mapa recover`.
         recovered: Recovered,
@@ -275,7 +275,7 @@ pub enum NodeAnswer {
     },
     /// There is no answer.
     Error {
-        /// What is wrong, and what was expected.
+        /// The error, with the form that was expected.
         error: String,
         /// Whether the query makes no sense, or something on the machine has failed.
         #[serde(default)]

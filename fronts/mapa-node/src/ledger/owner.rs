@@ -14,7 +14,7 @@ const KIND: usize = 32;
 /// The most characters of a name.
 const NAME: usize = 256;
 
-/// Somebody outside of this machine's processes, whose word alone ends a lease: a pod of Kubernetes, a job of Slurm.
+/// The owner of a lease that no process of MAPA holds, and that only this owner ends: a pod of Kubernetes, a job of Slurm.
 ///
 /// Kind and name are printed, in tables and in the audit. So they have lower-case letters, digits, and `.` `-` `_` `/` `:`
 /// only.

@@ -1,4 +1,4 @@
-//! Who answers the queries of the socket: a few threads, each with the ledger open.
+//! The threads that answer the queries of the socket, each with the ledger open.
 //!
 //! Users take turns, and none of them has every thread, so whoever asks thousands of times delays nobody else by more than
 //! one query of each user. What only notes something in the ledger is done by one thread, as many at once as have come:
