@@ -30,6 +30,9 @@ pub enum RecordLine {
     /// A line of the log of a tenant whose latency is controlled: the settings of its controller, or a decision.
     #[cfg(feature = "slo")]
     Latency(Box<LatencyLine>),
+    /// A hash of the lines since the last seal and of that seal: SHA-256 of its 64 hexadecimal digits, if there is one,
+    /// and of the lines with their ends. `mapa-node replay` checks it.
+    Seal(String),
 }
 
 /// What a record begins with.

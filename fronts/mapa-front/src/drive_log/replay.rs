@@ -33,6 +33,10 @@ pub struct ReplayedDrive {
     pub differs: Vec<Differs>,
     /// Whether the last line is cut off: its writer was killed. It is left out.
     pub is_cut_off: bool,
+    /// The last seal, if `mapa-node replay` has checked the record's seals: kept elsewhere, it tells later whether lines
+    /// were removed at the end, or all were written anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
     /// The decisions on tenants whose latency is controlled, made again; none if the record has no such tenant.
     #[cfg(feature = "slo")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,6 +171,7 @@ pub fn replay(
                 now = Some(made);
                 done.daemons += 1;
             }
+            RecordLine::Seal(_) => {}
             #[cfg(feature = "slo")]
             RecordLine::Latency(latency) => {
                 // These lines need no head of a record before them: the log of each tenant has a head of its own.

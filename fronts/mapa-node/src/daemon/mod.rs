@@ -21,6 +21,7 @@ mod levers;
 mod metrics;
 mod modes;
 mod poll;
+mod record_chain;
 mod recorder;
 mod replay;
 mod reporter;

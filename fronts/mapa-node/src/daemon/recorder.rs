@@ -9,6 +9,7 @@ use mapa_front::drive_log::LatencyLine;
 use mapa_front::drive_log::{ActionLine, EventLine, RecordHead, RecordLine, TurnLine};
 use mapa_sched::{Action, Event, Time};
 
+use super::record_chain::Chain;
 use crate::append_file;
 use crate::error::Error;
 
@@ -18,6 +19,7 @@ pub(crate) struct Recorder {
     to: BufWriter<File>,
     name: String,
     now: TurnLine,
+    chain: Chain,
 }
 
 impl Recorder {
@@ -28,10 +30,12 @@ impl Recorder {
     pub(crate) fn new(path: &Path, head: RecordHead) -> Result<Self, Error> {
         let name = path.display().to_string();
         let file = append_file::append(path).map_err(|error| Error::at(&name, error))?;
+        let chain = Chain::of_end(&file).map_err(|error| Error::at(&name, error))?;
         let mut recorder = Self {
             to: BufWriter::new(file),
             name,
             now: empty(),
+            chain,
         };
         recorder.line(&RecordLine::Head(Box::new(head)))?;
         Ok(recorder)
@@ -63,8 +67,14 @@ impl Recorder {
     }
 
     fn line(&mut self, line: &RecordLine) -> Result<(), Error> {
-        let text = serde_json::to_string(line).map_err(|error| Error::at(&self.name, error))?;
-        let written = writeln!(self.to, "{text}").and_then(|()| self.to.flush());
+        let failed = |error| Error::at(&self.name, error);
+        let mut text = serde_json::to_string(line).map_err(failed)?;
+        text.push('\n');
+        let seal = RecordLine::Seal(self.chain.seal(text.as_bytes()));
+        text += &serde_json::to_string(&seal).map_err(failed)?;
+        text.push('\n');
+        // A line and its seal are written together.
+        let written = (self.to.write_all(text.as_bytes())).and_then(|()| self.to.flush());
         written.map_err(|error| Error::at(&self.name, error))
     }
 }
@@ -89,6 +99,7 @@ mod tests {
             to: BufWriter::new(full),
             name: "day.jsonl".to_owned(),
             now: empty(),
+            chain: Chain::default(),
         };
         recorder.event(&Event::Woken(mapa_sched::Token(7))).unwrap();
         let error = recorder.settle(Time(1)).unwrap_err().to_string();

@@ -9,6 +9,7 @@ use mapa_front::Names;
 use mapa_front::answer::Versioned;
 use mapa_front::drive_log::{self, ReplayedDrive};
 
+use super::record_chain::CheckedRecord;
 use crate::error::Error;
 use crate::ledger::escaped;
 use crate::local_files::LocalFiles;
@@ -32,8 +33,10 @@ pub(crate) fn replay(args: &ReplayArgs, output: Output) -> Result<bool, Error> {
             "{place}: {error}; expected a record of mapa-node"
         ))
     })?;
-    let done = drive_log::replay(BufReader::new(file), &Names::built_in(), &LocalFiles)
+    let mut record = CheckedRecord::new(BufReader::new(file));
+    let mut done = drive_log::replay(&mut record, &Names::built_in(), &LocalFiles)
         .map_err(|error| Error::malformed(escaped(&format!("{place}: {error}"))))?;
+    done.seal = record.seal;
     show(&done, output);
     Ok(done.is_same())
 }
@@ -65,6 +68,9 @@ fn show(done: &ReplayedDrive, output: Output) {
             differ.line,
             text(&differ.now)
         ));
+    }
+    if let Some(seal) = &done.seal {
+        output.line(format!("no line was changed; the last seal is {seal}"));
     }
     #[cfg(feature = "slo")]
     if let Some(latency) = &done.latency {
