@@ -74,9 +74,20 @@ impl AskError {
     pub(crate) fn told_at(self, socket: &Path) -> Error {
         match self {
             Self::Told(error) => error,
-            Self::Lost(error) => Error::at(
+            Self::Lost(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+            {
+                Error::at(
+                    socket.display(),
+                    format_args!(
+                        "the daemon does not answer within {} s: it may be stopped; expected an administrator to look at it",
+                        PATIENCE.as_secs()
+                    ),
+                )
+            }
+            Self::Lost(_) => Error::at(
                 socket.display(),
-                format_args!("the daemon has gone, or does not answer: {error}"),
+                "the daemon has gone: expected it to come again (systemctl status mapa-node)",
             ),
         }
     }

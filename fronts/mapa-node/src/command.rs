@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::{CommandFactory, Parser};
 use etcetera::BaseStrategy;
@@ -14,7 +16,7 @@ use mapa_live::Live;
 
 use crate::cli::{Cli, Command, groups};
 use crate::client::Client;
-use crate::desk::{Books, open_file};
+use crate::desk::{Books, is_of_another, open_file};
 use crate::error::Error;
 use crate::foreign::driver_snapshot;
 use crate::keeper;
@@ -67,7 +69,8 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         )?
     };
     let live = cli.machine.live();
-    if let Some(client) = Client::connect(&path)? {
+    let waits = matches!(&cli.command, Command::Run(args) if args.wait);
+    if let Some(client) = await_daemon(&path, waits, output)? {
         return by_daemon(cli, client, path, &live, output);
     }
     // A typing error would make a ledger in which nobody holds anything.
@@ -147,6 +150,34 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         Command::Completions(_) | Command::Man(_) => {}
     }
     Ok(0)
+}
+
+/// How long a daemon that is just starting again is awaited.
+const RESTART: Duration = Duration::from_secs(3);
+
+/// The daemon of a ledger; `None` if there is none, and this user may open the ledger itself. A daemon that starts again is
+/// awaited: by a job that waits, as long as it takes.
+///
+/// # Errors
+/// As [`Client::connect`].
+fn await_daemon(path: &Path, waits: bool, output: Output) -> Result<Option<Client>, Error> {
+    let (begun, mut is_told) = (Instant::now(), false);
+    loop {
+        let found = Client::connect(path)?;
+        if found.is_some() || !is_of_another(path) {
+            return Ok(found);
+        }
+        if begun.elapsed() > RESTART {
+            if !waits {
+                return Ok(None);
+            }
+            if !is_told {
+                output.aside("the daemon does not answer: this job waits for it");
+                is_told = true;
+            }
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
 }
 
 /// Has the daemon answer, whose ledger it is.

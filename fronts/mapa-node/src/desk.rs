@@ -1,5 +1,6 @@
 //! How `mapa run` reaches the ledger: by its file, or by the daemon that serves it.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -71,26 +72,24 @@ impl Books {
     }
 }
 
+/// Whether a ledger is one that its daemon alone can open, of another user than this one.
+pub(crate) fn is_of_another(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let found = path.symlink_metadata();
+    own != 0
+        && found
+            .is_ok_and(|found| found.is_file() && found.mode() & 0o077 == 0 && found.uid() != own)
+}
+
 /// Opens a ledger that no daemon serves.
 ///
 /// # Errors
-/// It is a daemon's, and this user may not open it; it is no ledger.
+/// Another user's daemon alone can open it; it is no ledger.
 pub(crate) fn open_file(path: &Path) -> Result<Ledger, Error> {
-    use std::os::unix::fs::MetadataExt;
-    let own = rustix::process::geteuid().as_raw();
-    if let Ok(found) = path.symlink_metadata()
-        && found.is_file()
-        && found.mode() & 0o077 == 0
-        && found.uid() != own
-        && own != 0
-    {
+    if is_of_another(path) {
         return Err(Error::at(
             path.display(),
-            format_args!(
-                "it is the ledger of a daemon of user {}, which does not answer: expected `mapa-node` to run: sudo systemctl start mapa-node. To do without it: sudo chmod 660 {} and make its folder writable for the group",
-                found.uid(),
-                path.display()
-            ),
+            "it is the ledger of a daemon, which does not answer: expected `mapa-node` to run. An administrator starts it (systemctl start mapa-node), or gives the ledger back to its group (docs/scheduler-daemon.md)",
         ));
     }
     Ledger::open(path)

@@ -74,8 +74,11 @@ pub(crate) fn to_signal(
             && processes.program_of(pid).as_deref() != Some("mapa-node")
             && processes.uid_of(pid) == Some(lease.asker.uid)
             && ledger.is_some_and(|ledger| {
+                let is_mapa = || processes.program_of(pid).as_deref() == Some("mapa");
+                // A `mapa` that asks a daemon does not have the ledger open. What it started bears the mark.
                 processes.has_open(pid, ledger.place)
-                    || ledger.is_private && processes.program_of(pid).as_deref() == Some("mapa")
+                    || is_mapa()
+                        && (ledger.is_private || processes.below(pid).iter().any(is_marked))
             })
     };
     let holder = lives.here(process).into_iter();

@@ -626,7 +626,8 @@ pub(crate) fn show_recovered(answer: &Recovered, output: Output) {
 
 /// How many leases hold, in words.
 fn holders(count: usize) -> String {
-    format!("{} hold", counted(count, "lease"))
+    let verb = if count == 1 { "holds" } else { "hold" };
+    format!("{} {verb}", counted(count, "lease"))
 }
 
 /// A length of time for people.

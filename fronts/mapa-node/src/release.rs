@@ -12,7 +12,7 @@ use crate::acquire::wake_head;
 use crate::error::Error;
 use crate::job_process::GRACE;
 use crate::lease_processes::{Lives, to_signal};
-use crate::ledger::{Durability, Lease, Ledger, OutsideOwner};
+use crate::ledger::{AuditEntry, AuditKind, Durability, Lease, Ledger, OutsideOwner};
 use crate::mark::{self, MARK};
 use crate::output::Output;
 use crate::recover::recover;
@@ -39,6 +39,13 @@ pub(crate) fn end(
     if let Some(outside) = &lease.owner {
         return end_outside(ledger, lease, outside, is_forced, owner);
     }
+    let devices: Vec<String> = lease.devices.iter().map(ToString::to_string).collect();
+    let asked = AuditEntry {
+        lease: Some(id),
+        devices: &devices,
+        ..AuditEntry::new(AuditKind::Terminate, owner, "mapa release")
+    };
+    ledger.change(Durability::Boot, |books| books.note(asked).map(drop))?;
     let ended = end_processes(ledger, lease, &processes);
     // If the holder was killed, or is not ours, recovery frees the devices now rather than at the next request.
     ledger.change(Durability::Boot, |books| {

@@ -237,6 +237,9 @@ fn run_granted(
     let hear = &mut || desk.hear(happenings);
     let (ended, late) = job.wait(happenings, processes, until, hear);
     let why = if late {
+        output.aside(format!(
+            "the time of --time was up, and the command {ended}"
+        ));
         format!("its time was up, and it {ended}")
     } else {
         format!("it {ended}")
@@ -246,7 +249,10 @@ fn run_granted(
     // The status is the command's, whatever becomes of the ledger: the next poll of any job releases the devices.
     let status = if late { LATE } else { ended.exit_status() };
     if let Err(error) = desk.free(lease, &why, Some(status)) {
-        output.aside(format!("lease {} is not freed yet: {error}", lease.id));
+        output.aside(format!(
+            "lease {} is freed later, by the daemon or the next mapa: {error}",
+            lease.id
+        ));
     }
     Ok(status)
 }

@@ -121,7 +121,9 @@ pub(crate) fn drive(
     let mut books = Ledger::open(ledger)?;
     let processes = Processes::new()?;
     books.read(|books| refuse_second_leader(books, &processes))?;
-    take(books.path())?;
+    if let Some(group) = &config.service.group {
+        service::gid("service.group", group)?;
+    }
     let leader = Leader {
         process: processes.own()?,
         owner: user(),
@@ -133,6 +135,8 @@ pub(crate) fn drive(
     // Changes that a crash has left are reverted before the machine is read. Only the process that has the journal
     // open applies changes.
     let (manager, left) = open_levers(&live, &config, ledger, &leader)?;
+    // Last of all: a daemon that does not start leaves the ledger as it was.
+    take(books.path())?;
     books.change(Durability::Disk, |books| {
         acquire_leadership(books, &processes, &leader)
     })?;

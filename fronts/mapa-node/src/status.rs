@@ -19,7 +19,7 @@ pub(crate) fn status(ledger: &Path, output: Output) -> Result<(), Error> {
     let Some(mut client) = Client::connect(ledger)? else {
         return Err(Error::at(
             socket_of(ledger).display(),
-            "nobody answers there: expected a daemon of this ledger",
+            "nobody answers there: expected a daemon of this ledger (systemctl start mapa-node), and a user who may enter its folder",
         ));
     };
     let asked = client.ask(&NodeQuery::Status {}, &mut |text| output.aside(text));

@@ -344,6 +344,40 @@ fn whoever_leaves_the_queue_of_a_daemon_leaves_nothing_behind() {
     assert!(place.leases().is_empty());
 }
 
+/// A daemon that cannot start takes nothing, and one that is gone for good leaves jobs that can be ended.
+#[test]
+fn a_ledger_that_is_given_back_is_the_groups_with_all_its_leases() {
+    let Some((place, daemon)) = shared() else {
+        return;
+    };
+    let job = holder(&place, 0, "2");
+    let lease = place.leases()[0].to_string();
+    assert_eq!(daemon.end("-TERM"), Some(0));
+    // As the page says.
+    for end in ["", "-wal", "-shm"] {
+        let file = format!("{}{end}", place.ledger().display());
+        std::fs::set_permissions(file, Permissions::from_mode(0o660)).unwrap();
+    }
+    std::fs::set_permissions(place.path(), Permissions::from_mode(0o2770)).unwrap();
+    let config = place.path().join("bad.toml");
+    std::fs::write(&config, "[service]\ngroup = \"no-such-group\"\n").unwrap();
+    let mut command = Daemon::command(&place, &["--scheduler", "fifo", "--config"]);
+    assert_eq!(command.arg(&config).status().unwrap().code(), Some(2));
+    let mode = std::fs::metadata(place.ledger()).unwrap().permissions();
+    assert_eq!(mode.mode() & 0o777, 0o660);
+    // The other user may not end what is not theirs; its owner may.
+    let other = mapa(&place, 1, &["release", &lease]).output().unwrap();
+    assert!(!other.status.success(), "{}", error(&other));
+    let ended = mapa(&place, 0, &["release", &lease]).output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{}", error(&ended));
+    drop(job);
+    assert!(place.leases().is_empty());
+    let log = place.log();
+    let asked = log.iter().filter(|row| row["kind"] == "terminate");
+    let uids: Vec<&Value> = asked.map(|row| &row["uid"]).collect();
+    assert_eq!(uids.last(), Some(&&json!(users::USERS[0])));
+}
+
 /// The time of a lease is kept by the daemon, also where its `mapa run` was killed.
 #[test]
 fn a_daemon_keeps_the_time_of_its_leases() {

@@ -186,6 +186,25 @@ fn a_lease_of_another_user_whose_variables_cannot_be_read_is_kept_until_root_loo
     assert_eq!(free.status.code(), Some(0), "{}", error(&free));
 }
 
+/// The folder says who may write a ledger, and not the umask of the user who comes first.
+#[test]
+fn a_ledger_in_a_groups_folder_is_the_groups() {
+    let Some(place) = place() else { return };
+    let own = mapa(&place, 0, &["free"]);
+    let words: Vec<_> = own.get_args().skip(2).map(ToOwned::to_owned).collect();
+    let mut first = Command::new("sh");
+    first
+        .args(["-c", "umask 022; exec \"$0\" \"$@\""])
+        .args(words)
+        .current_dir("/")
+        .gid(GROUP)
+        .uid(USERS[0]);
+    assert!(first.output().unwrap().status.success());
+    let second = mapa(&place, 1, &["run", "-n", "1", "--", "true"]);
+    let second = { second }.output().unwrap();
+    assert_eq!(second.status.code(), Some(0), "{}", error(&second));
+}
+
 /// Nobody can tell whether there is a ledger in a folder that he may not read.
 #[test]
 fn unreadable_ledger_is_an_error_not_an_empty_list() {

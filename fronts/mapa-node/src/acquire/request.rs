@@ -92,6 +92,8 @@ pub(super) type Outcome = Result<AcquireAttempt, Refusal>;
 /// A refusal that another program wrote into the queue: its kind, a colon, why.
 pub(crate) fn refusal_of(text: &str) -> Error {
     let (kind, why) = text.split_once(": ").unwrap_or_default();
+    // A reason says so itself when it is shown.
+    let why = why.strip_prefix("not met: ").unwrap_or(why);
     let reason = Reason::Rule(why.to_owned().into());
     match kind {
         "infeasible" => Error::Refused(Refusal::Infeasible(reason)),

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -35,11 +35,11 @@ use crate::mark::{MARK, VARIABLE};
 pub use mapa_front::answer::mapa::{AuditRow, Cordon, DeviceFault, Tenant};
 pub(crate) use owner::ENDED_BY_OWNER;
 pub use owner::OutsideOwner;
-pub(crate) use rows::since_boot;
 pub use rows::{
     AuditEntry, AuditKind, DeviceKey, FaultKind, Lease, QueueLeader, Requester, Ticket, UnixNanos,
     now,
 };
+pub(crate) use rows::{LedgerFile, since_boot};
 pub use transaction::LedgerTx;
 pub(crate) use transaction::escaped;
 
@@ -75,15 +75,6 @@ pub struct Ledger {
     writer: u32,
     /// Held while this program writes: its own threads wait here, in place of SQLite's sleep of up to 0.1 s.
     turn: Arc<Mutex<()>>,
-}
-
-/// The file of a ledger, when it was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LedgerFile {
-    /// Device and inode.
-    pub place: (u64, u64),
-    /// Whether nobody but its owner can open it: it is the daemon's, which knows by the kernel who asks.
-    pub is_private: bool,
 }
 
 impl Ledger {
@@ -122,7 +113,17 @@ impl Ledger {
                     .create_new(true)
                     .open(path);
                 match made {
-                    Ok(_) => {}
+                    Ok(file) => {
+                        // A folder that an operator has made for a group says who may write, whatever the umask of the user
+                        // who comes first.
+                        let folder = path.parent().map(fs::metadata).and_then(Result::ok);
+                        let is_shared = folder.is_some_and(|found| found.mode() & 0o2020 == 0o2020);
+                        if is_shared {
+                            let shared = fs::Permissions::from_mode(0o660);
+                            let done = file.set_permissions(shared);
+                            done.map_err(|error| Error::at(place(), error))?;
+                        }
+                    }
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                     Err(error) => return Err(Error::at(place(), error)),
                 }

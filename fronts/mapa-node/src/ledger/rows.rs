@@ -27,6 +27,15 @@ pub(crate) fn since_boot() -> i64 {
     (up.tv_sec.saturating_mul(1_000_000_000)).saturating_add(up.tv_nsec)
 }
 
+/// The file of a ledger, when it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LedgerFile {
+    /// Device and inode.
+    pub place: (u64, u64),
+    /// Whether nobody but its owner can open it: it is the daemon's, which knows by the kernel who asks.
+    pub is_private: bool,
+}
+
 /// A device by names that last: ids are positions in a description, and change with it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct DeviceKey {
@@ -90,6 +99,8 @@ pub enum AuditKind {
     Stray,
     /// The time of a lease is up, and others end its processes.
     Expire,
+    /// A user asks for the end of a lease.
+    Terminate,
     /// The links of a device lack something. It gets new tenants nevertheless.
     Degraded,
     /// They lack it no more.
@@ -116,6 +127,7 @@ impl AuditKind {
             Self::Healthy => "healthy",
             Self::Stray => "stray",
             Self::Expire => "expire",
+            Self::Terminate => "terminate",
             Self::Degraded => "degraded",
             Self::Restored => "restored",
         }

@@ -7,9 +7,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::chain::{self, ChainedFields};
 use super::owner::OutsideOwner;
 use super::rows::{
-    AuditEntry, AuditKind, DeviceKey, Lease, Requester, Ticket, UnixNanos, now, since_boot,
+    AuditEntry, AuditKind, DeviceKey, Lease, LedgerFile, Requester, Ticket, UnixNanos, now,
+    since_boot,
 };
-use super::{AuditRow, LedgerFile, Tenant};
+use super::{AuditRow, Tenant};
 use crate::error::Error;
 
 /// The ledger within one transaction. Whoever changes a table notes a decision with it.
