@@ -563,7 +563,7 @@ fn a_connection_that_was_passed_on_stays_that_of_its_first_process() {
         return;
     };
     drop(Connection::of(&place));
-    let to = place.path().join("work/pass");
+    let to = place.path().join("open/pass");
     let listener = UnixListener::bind(&to).unwrap();
     fs::set_permissions(&to, fs::Permissions::from_mode(0o777)).unwrap();
     let mut child = Other::command(&place, USERS[0]);

@@ -106,9 +106,9 @@ pub(crate) fn run(machine: &str, gpus: usize) -> Value {
 pub(crate) fn shared() -> Option<(Place, Daemon)> {
     let place = users::place()?;
     // The daemon lets nobody else write the ledger's folder.
-    let work = place.path().join("work");
-    std::fs::create_dir(&work).unwrap();
-    std::fs::set_permissions(&work, Permissions::from_mode(0o777)).unwrap();
+    let open = place.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
     let daemon = Daemon::of(&place, command(&place));
     Some((place, daemon))
 }
@@ -125,11 +125,11 @@ pub(crate) fn command(place: &Place) -> Command {
 
 /// A job of a user that holds devices until it is ended.
 pub(crate) fn holder(place: &Place, user: usize, gpus: &str) -> users::Running {
-    let before = place.text("work/there").lines().count();
-    let script = "echo >>$LOCKS/work/there; exec sleep 600";
+    let before = place.text("open/there").lines().count();
+    let script = "echo >>$LOCKS/open/there; exec sleep 600";
     let job = mapa(place, user, &["run", "-n", gpus, "--", "sh", "-c", script]);
     let job = users::Running({ job }.stdout(Stdio::null()).spawn().unwrap());
-    place.await_lines("work/there", before + 1);
+    place.await_lines("open/there", before + 1);
     job
 }
 
@@ -261,7 +261,7 @@ fn a_daemon_that_is_killed_costs_nobody_a_place_or_a_device() {
         return;
     };
     let first = holder(&place, 0, "8");
-    let script = "echo $0 >>$LOCKS/work/ran";
+    let script = "echo $0 >>$LOCKS/open/ran";
     let mut waiting = Vec::new();
     for number in 0..4 {
         let user = number % 2;
@@ -295,7 +295,7 @@ fn a_daemon_that_is_killed_costs_nobody_a_place_or_a_device() {
             error(&output)
         );
     }
-    assert_eq!(place.text("work/ran"), "0\n1\n2\n3\n");
+    assert_eq!(place.text("open/ran"), "0\n1\n2\n3\n");
     until(|| place.leases().is_empty());
     judge(&place.log());
 }
@@ -384,11 +384,11 @@ fn a_daemon_keeps_the_time_of_its_leases() {
     let Some((place, _daemon)) = shared() else {
         return;
     };
-    let script = "echo >>$LOCKS/work/there; exec sleep 600";
+    let script = "echo >>$LOCKS/open/there; exec sleep 600";
     let words = ["run", "-n", "2", "--time", "2", "--", "sh", "-c", script];
     let job = mapa(&place, 0, &words).spawn().unwrap();
     let mut job = users::Running(job);
-    place.await_lines("work/there", 1);
+    place.await_lines("open/there", 1);
     job.0.kill().unwrap();
     job.0.wait().unwrap();
     until(|| place.leases().is_empty());

@@ -1,9 +1,12 @@
 //! Whom the daemon answers: a Unix socket for jobs and for its state, HTTP for its counters, a socket at which
 //! tenants tell how long requests took, and the log.
 
+mod clerk;
+mod decider;
 mod http;
 pub(crate) mod latencies;
 mod log;
+mod office;
 mod sessions;
 mod socket;
 mod work;

@@ -17,7 +17,8 @@ use rustix::event::{Timespec, epoll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{info, warn};
 
-use super::work::{Done, Office, Peer, Served, Task, Work, shortened, text_of};
+use super::office::Office;
+use super::work::{Done, Peer, Served, Task, Work, shortened, text_of};
 use crate::acquire::wait_reason;
 use crate::daemon::{DriverNews, SharedStatus};
 use crate::error::Error;
