@@ -2,8 +2,6 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
-use std::io::ErrorKind;
 
 use etcetera::BaseStrategy;
 use serde::Deserialize;
@@ -11,6 +9,8 @@ use serde::Deserialize;
 use crate::cli;
 use crate::systems;
 use mapa_cli::Failure;
+use mapa_cli::files::text;
+use mapa_front::FileKind;
 
 /// The environment variable that names the default machine.
 const VARIABLE: &str = "MAPA_MACHINE";
@@ -100,11 +100,10 @@ fn of_config() -> Result<Option<OsString>, Failure> {
         return Ok(None);
     };
     let path = folders.config_dir().join("mapa").join("config.toml");
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Failure::at(path.display(), error)),
-    };
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = text(&path.to_string_lossy(), FileKind::Settings)?;
     let config: Config = toml::from_str(&text)
         .map_err(|error| Failure::at(path.display(), error.message().to_owned()))?;
     Ok(config.machine.map(OsString::from))

@@ -36,3 +36,5 @@ mod simulate;
 mod snapshots;
 mod sweep;
 mod systems;
+mod terminal;
+mod whole_answers;

@@ -1,13 +1,11 @@
-//! Reading and writing the files that the command line names.
+//! Reading and writing the files that the command line names, with errors that name them.
 
-use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use mapa_front::{Error, Files};
+use mapa_front::{Error, FileKind, Files};
 use mapa_topologies::Dump;
-use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
@@ -16,8 +14,8 @@ use crate::failure::Failure;
 pub struct LocalFiles;
 
 impl Files for LocalFiles {
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
-        read(file).map_err(|error| Error::at(file, error))
+    fn bytes(&self, file: &str, kind: FileKind) -> Result<Vec<u8>, Error> {
+        mapa_io::read(file, kind.most_bytes()).map_err(|error| Error::at(file, error))
     }
 
     fn exists(&self, name: &str) -> bool {
@@ -33,28 +31,28 @@ impl Files for LocalFiles {
     }
 }
 
-fn read(file: &str) -> io::Result<Vec<u8>> {
-    if file != "-" {
-        return fs::read(file);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// The bytes of a file, or of standard input for `-`.
-pub fn bytes(file: &str) -> Result<Vec<u8>, Failure> {
-    Ok(LocalFiles.bytes(file)?)
+pub fn bytes(file: &str, kind: FileKind) -> Result<Vec<u8>, Failure> {
+    Ok(LocalFiles.bytes(file, kind)?)
 }
 
 /// The text of a file, or of standard input for `-`. It must be UTF-8.
-pub fn text(file: &str) -> Result<String, Failure> {
-    Ok(LocalFiles.text(file)?)
+pub fn text(file: &str, kind: FileKind) -> Result<String, Failure> {
+    Ok(LocalFiles.text(file, kind)?)
 }
 
-/// Writes a file that a user named.
-pub fn write(file: &Path, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
-    fs::write(file, contents).map_err(|error| Failure::at(file.display(), error))
+/// A name as a part of a file's name: what could lead out of the folder, or is no plain text, becomes `_`.
+///
+/// # Examples
+/// ```
+/// assert_eq!(mapa_cli::files::part("within,model=../m.json"), "within,model=.._m.json");
+/// ```
+#[must_use]
+pub fn part(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.,=+ @".contains(c);
+    let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
+    // Systems have names of up to 255 bytes.
+    plain.take(60).collect()
 }
 
 /// Makes a folder and its parents, if they do not exist.
@@ -62,30 +60,25 @@ pub fn make_folder(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::at(folder.display(), error))
 }
 
-/// Writes a file atomically, as [`WholeFile`] does.
-pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), Failure> {
-    let mut file = WholeFile::at(path)?;
-    file.write_all(contents)
-        .map_err(|error| Failure::at(path.display(), error))?;
-    file.finish()
+/// Writes a file in one step, as [`mapa_io::WholeFile`] does.
+pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
+    mapa_io::write(path, contents).map_err(|error| Failure::at(path.display(), error))
 }
 
-/// A file that is written atomically: a reader sees the old contents, or all of the new ones. The
-/// draft has a random name that ends in `.draft`, and is brought to disk before it is renamed. A
-/// killed process leaves its draft behind; one that is dropped unfinished is deleted.
+/// A [`mapa_io::WholeFile`] whose errors name the file.
+#[derive(Debug)]
 pub struct WholeFile {
     path: PathBuf,
-    draft: BufWriter<NamedTempFile>,
+    file: mapa_io::WholeFile,
 }
 
 impl WholeFile {
     /// A draft of the file at this path, which stays as it is for now.
     pub fn at(path: &Path) -> Result<Self, Failure> {
-        let draft =
-            draft_in(folder_of(path)).map_err(|error| Failure::at(path.display(), error))?;
+        let file = mapa_io::WholeFile::at(path);
         Ok(Self {
             path: path.to_owned(),
-            draft: BufWriter::new(draft),
+            file: file.map_err(|error| Failure::at(path.display(), error))?,
         })
     }
 
@@ -96,48 +89,17 @@ impl WholeFile {
 
     /// Puts what was written in the place of the file.
     pub fn finish(self) -> Result<(), Failure> {
-        let Self { path, draft } = self;
-        let draft = draft.into_inner().map_err(io::IntoInnerError::into_error);
-        let written = draft.and_then(|draft| {
-            // The bytes come first: a rename that reaches the disk before them would name an empty file.
-            draft.as_file().sync_all()?;
-            draft.persist(&path).map_err(|failed| failed.error)
-        });
-        written.map_err(|error| Failure::at(path.display(), error))?;
-        // The new name is on disk once its folder is. Some systems cannot sync a folder.
-        let _ = File::open(folder_of(&path)).and_then(|folder| folder.sync_all());
-        Ok(())
+        let finished = self.file.finish();
+        finished.map_err(|error| Failure::at(self.path.display(), error))
     }
 }
 
 impl Write for WholeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.draft.write(bytes)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.draft.flush()
+        self.file.flush()
     }
-}
-
-impl fmt::Debug for WholeFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WholeFile")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new(""))
-}
-
-/// An empty file beside the one it will replace, so that renaming it stays on one file system.
-fn draft_in(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut draft = tempfile::Builder::new();
-    draft.suffix(".draft");
-    // Temporary files are private by default, but results are shared like any other new file.
-    #[cfg(unix)]
-    draft.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    draft.tempfile_in(folder)
 }

@@ -2,15 +2,17 @@
 
 use std::env;
 use std::fmt::Display;
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::{Command, ExitCode, Stdio};
 
-use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::error::{ContextKind, ContextValue};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mapa_front::answer::{Malformed, Refusal, Streamed, Versioned};
 use mapa_front::shell;
+use mapa_io::{
+    StandardError, StandardOutput, coloured, message, printable, printable_json, shows_colours,
+};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -20,7 +22,7 @@ use crate::failure::Failure;
 pub struct Output {
     /// Whether the answer is one JSON object.
     pub json: bool,
-    out: BufWriter<Stdout>,
+    out: StandardOutput,
     /// Whether standard output is a terminal that shows colours. `NO_COLOR` and `CLICOLOR_FORCE`
     /// are respected.
     colours: bool,
@@ -48,8 +50,8 @@ impl Output {
     pub fn new(json: bool) -> Self {
         Self {
             json,
-            colours: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
-            out: BufWriter::new(io::stdout()),
+            colours: shows_colours(&io::stdout()),
+            out: StandardOutput::new(),
             paged: None,
         }
     }
@@ -59,31 +61,46 @@ impl Output {
         self.paged = (!self.json && io::stdout().is_terminal()).then(String::new);
     }
 
-    /// A line of text.
+    /// A line of text. What a terminal would obey is escaped: nothing else prints.
     pub fn line(&mut self, line: impl Display) -> Result<(), Failure> {
+        let line = line.to_string();
+        let line = printable(&line);
         if let Some(paged) = &mut self.paged {
-            paged.push_str(&format!("{line}\n"));
+            paged.push_str(&line);
+            paged.push('\n');
             return Ok(());
         }
         if !self.colours || self.json {
-            return writeln!(self.out, "{line}").map_err(|error| Failure::writing(&error));
+            return self.written(&line);
         }
-        let line = line.to_string();
         let first = line.split(' ').next().unwrap_or_default();
         let style = STYLES.iter().find(|(word, _)| *word == first);
         let style = style.map_or_else(Style::new, |(_, style)| *style);
-        writeln!(self.out, "{style}{line}{style:#}").map_err(|error| Failure::writing(&error))
+        self.written(&format!("{style}{line}{style:#}"))
+    }
+
+    /// A text in a format of its own, for a file or another program: only a terminal is spared what it would obey.
+    pub fn document(&mut self, text: &str) -> Result<(), Failure> {
+        if io::stdout().is_terminal() {
+            return self.line(text);
+        }
+        self.written(text)
+    }
+
+    fn written(&mut self, line: &str) -> Result<(), Failure> {
+        writeln!(self.out, "{line}").map_err(|error| Failure::writing(&error))
     }
 
     /// A JSON object on a line of its own, with the version of its form. Keys are in the order of
     /// the alphabet.
     pub fn object(&mut self, object: &impl Serialize) -> Result<(), Failure> {
-        self.line(in_order(object)?)
+        let json = in_order(object)?.to_string();
+        self.written(&printable_json(&json))
     }
 
     /// A JSON object on a line of its own, written while it is made. It has the version of its form.
     pub fn streamed(&mut self, object: &Streamed<'_>) -> Result<(), Failure> {
-        serde_json::to_writer(&mut self.out, object)
+        serde_json::to_writer(Escaped(&mut self.out), object)
             .map_err(io::Error::from)
             .and_then(|()| self.out.write_all(b"\n"))
             .map_err(|error| Failure::writing(&error))
@@ -101,10 +118,8 @@ impl Output {
     }
 
     /// Prints a warning to standard error: something is odd, and the command goes on.
-    #[expect(clippy::print_stderr, reason = "warnings belong on standard error")]
     pub fn warn(&self, warning: impl Display) {
-        let style = on_errors(YELLOW);
-        eprintln!("{style}warning:{style:#} {warning}");
+        aside(YELLOW, "warning", &warning.to_string());
     }
 
     /// Prints what clap says of a command line: help, or what is wrong with it; returns the exit status.
@@ -115,9 +130,21 @@ impl Output {
             told.insert(ContextKind::Suggested, tips);
         }
         let status = told.exit_code();
-        // If this cannot be printed, there is nowhere left to report it.
-        let _ = told.print();
-        if self.json && status != 0 {
+        if status == 0 {
+            // Help and versions are answers.
+            let text = shown(&told, self.colours);
+            let written = write!(self.out, "{text}").map_err(|error| Failure::writing(&error));
+            return match written.and_then(|()| self.finish()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => self.fail(&failure),
+            };
+        }
+        let _ = write!(
+            StandardError,
+            "{}",
+            shown(&told, shows_colours(&io::stderr()))
+        );
+        if self.json {
             let error = shell::fault(&told);
             let _ = self.object(&Malformed { error });
         }
@@ -159,7 +186,7 @@ impl Output {
                 error(what);
                 if self.json {
                     let _ = self.object(&Malformed {
-                        error: what.clone(),
+                        error: message(what).into_owned(),
                     });
                 }
                 ExitCode::from(2)
@@ -168,6 +195,12 @@ impl Output {
         let _ = self.finish();
         code
     }
+}
+
+/// What clap says of a command line.
+fn shown(told: &clap::Error, colours: bool) -> String {
+    let text = told.render();
+    coloured(&text.to_string(), &text.ansi().to_string(), colours)
 }
 
 /// How the machine is named that a command line lacks, or that stands in it without an option.
@@ -208,17 +241,39 @@ fn lacks_machine(told: &clap::Error) -> bool {
 
 /// The style, where standard error shows colours.
 fn on_errors(style: Style) -> Style {
-    if AutoStream::choice(&io::stderr()) == ColorChoice::Never {
-        Style::new()
-    } else {
+    if shows_colours(&io::stderr()) {
         style
+    } else {
+        Style::new()
     }
 }
 
-#[expect(clippy::print_stderr, reason = "errors belong on standard error")]
 fn error(what: &str) {
-    let style = on_errors(RED);
-    eprintln!("{style}error:{style:#} {what}");
+    aside(RED, "error", what);
+}
+
+/// A line on standard error.
+fn aside(colour: Style, kind: &str, what: &str) {
+    let style = on_errors(colour);
+    StandardError.line(&format!("{style}{kind}:{style:#} {}", message(what)));
+}
+
+/// JSON on its way to standard output, which `serde_json` writes in pieces: a string is one, but for its escapes.
+struct Escaped<'o>(&'o mut StandardOutput);
+
+impl Write for Escaped<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A piece ends where a character does.
+        match str::from_utf8(bytes) {
+            Ok(text) => self.0.write_all(printable_json(text).as_bytes())?,
+            Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Shows a text in the program that `PAGER` names, by default `less`, which ends at once if the text

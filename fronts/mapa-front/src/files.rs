@@ -6,13 +6,50 @@ use mapa_topologies::Dump;
 
 use crate::error::Error;
 
+/// What a file holds. Each kind has a size that no honest file of it comes near, so that no file can fill the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// The description of a machine, in any form that is read.
+    Machine,
+    /// A pattern, or a graph.
+    Pattern,
+    /// Jobs, or a trace.
+    Jobs,
+    /// A table: measurements, run times, coefficients, prices.
+    Table,
+    /// What programs print: logs and counters.
+    Log,
+    /// The source of a program.
+    Source,
+    /// What a command is told: a request, a configuration, a state.
+    Settings,
+}
+
+impl FileKind {
+    /// The most bytes of such a file.
+    ///
+    /// # Examples
+    /// ```
+    /// assert_eq!(mapa_front::FileKind::Machine.most_bytes(), 16 << 20);
+    /// ```
+    #[must_use]
+    pub const fn most_bytes(self) -> u64 {
+        match self {
+            Self::Machine => mapa_topologies::MAX_BYTES as u64,
+            Self::Pattern | Self::Source | Self::Settings => 16 << 20,
+            Self::Table => 64 << 20,
+            Self::Jobs | Self::Log => 256 << 20,
+        }
+    }
+}
+
 /// The files that a request may name. A front reads them: this crate does no I/O.
 pub trait Files {
     /// The bytes of a file; of standard input for `-`.
     ///
     /// # Errors
-    /// If the file cannot be read: the message begins with its name.
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error>;
+    /// If the file cannot be read, or has more bytes than its kind may have: the message begins with its name.
+    fn bytes(&self, file: &str, kind: FileKind) -> Result<Vec<u8>, Error>;
 
     /// Whether a file or folder of this name exists.
     fn exists(&self, name: &str) -> bool;
@@ -30,8 +67,8 @@ pub trait Files {
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes); or if the file is not UTF-8: the message names the line.
-    fn text(&self, file: &str) -> Result<String, Error> {
-        String::from_utf8(self.bytes(file)?).map_err(|error| {
+    fn text(&self, file: &str, kind: FileKind) -> Result<String, Error> {
+        String::from_utf8(self.bytes(file, kind)?).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             // Files in another encoding are mostly text, so a line is easier to find than a byte.
             let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
@@ -44,8 +81,8 @@ pub trait Files {
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
-    fn log(&self, file: &str) -> Result<String, Error> {
-        Ok(String::from_utf8_lossy(&self.bytes(file)?).into_owned())
+    fn log(&self, file: &str, kind: FileKind) -> Result<String, Error> {
+        Ok(String::from_utf8_lossy(&self.bytes(file, kind)?).into_owned())
     }
 }
 
@@ -74,9 +111,16 @@ impl InMemory {
 }
 
 impl Files for InMemory {
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
-        let bytes = self.0.get(file).cloned();
-        bytes.ok_or_else(|| Error::at(file, "no such file"))
+    fn bytes(&self, file: &str, kind: FileKind) -> Result<Vec<u8>, Error> {
+        let bytes = self.0.get(file);
+        let bytes = bytes.ok_or_else(|| Error::at(file, "no such file"))?;
+        if bytes.len() as u64 > kind.most_bytes() {
+            return Err(Error::at(
+                file,
+                format_args!("has more than {} bytes", kind.most_bytes()),
+            ));
+        }
+        Ok(bytes.clone())
     }
 
     fn exists(&self, name: &str) -> bool {

@@ -227,7 +227,8 @@ fn edge(text: &str) -> Result<(u16, u16, f64), Error> {
 /// If the file cannot be read, or is no pattern file.
 #[cfg(feature = "patterns")]
 pub fn read_file(file: &str, files: &dyn Files) -> Result<Application, Error> {
-    read_pattern(&files.text(file)?).map_err(|error| Error::at(file, error))
+    read_pattern(&files.text(file, crate::files::FileKind::Pattern)?)
+        .map_err(|error| Error::at(file, error))
 }
 
 /// The job of a pattern file.

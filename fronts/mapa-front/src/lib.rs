@@ -36,7 +36,7 @@ mod words;
 mod workload;
 
 pub use error::Error;
-pub use files::{Files, InMemory};
+pub use files::{FileKind, Files, InMemory};
 pub use job::{Job, Step};
 pub use machine::{Loaded, MachineSpec, P2p};
 pub use model::{Kind, Model, ModelChoice, Packing, choose_model};

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::mig::Fit;
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::{FileKind, Files};
 use crate::instances::{fit, wanted};
 use crate::words;
 
@@ -443,7 +443,8 @@ pub(crate) const STANDARD_INPUT: &str = "-";
 /// or `-` for standard input.
 fn find(name: &str, files: &dyn Files) -> Result<Dump, Error> {
     if name == STANDARD_INPUT {
-        return read(&files.bytes(name)?).map_err(|error| Error::at(name, error));
+        return read(&files.bytes(name, FileKind::Machine)?)
+            .map_err(|error| Error::at(name, error));
     }
     // A name of the catalogue wins over a file of that name, which `./NAME` still reaches.
     let unknown = match named(name) {
@@ -468,7 +469,7 @@ fn find(name: &str, files: &dyn Files) -> Result<Dump, Error> {
             )
         })?
     } else {
-        read(&files.bytes(name)?).map_err(|error| Error::at(name, error))?
+        read(&files.bytes(name, FileKind::Machine)?).map_err(|error| Error::at(name, error))?
     };
     // Only a machine file has a name of its own: other dumps take that of their file.
     if dump.kind != Kind::MachineFile

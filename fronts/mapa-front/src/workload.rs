@@ -9,7 +9,7 @@ use mapa_sim::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::{FileKind, Files};
 use crate::machine::STANDARD_INPUT;
 use crate::systems;
 use crate::words;
@@ -165,7 +165,8 @@ fn drawn(spec: &WorkloadSpec, files: &dyn Files) -> Result<Workload, Error> {
         )));
     }
     let mut generator = generator(words)?;
-    let times = read_run_times(&files.text(file)?).map_err(|error| Error::at(file, error))?;
+    let times = read_run_times(&files.text(file, FileKind::Table)?)
+        .map_err(|error| Error::at(file, error))?;
     generator.run_times = RunTimes::Empirical(times.into());
     let mut workload = generator.generate(spec.seed()).map_err(Error::malformed)?;
     workload.source.push_str(&format!(", run times of {file}"));
@@ -195,7 +196,8 @@ fn of_file(
     files: &dyn Files,
     read: &dyn Fn(&str) -> Result<Workload, mapa_sim::Error>,
 ) -> Result<Workload, Error> {
-    let mut workload = read(&files.text(file)?).map_err(|error| Error::at(file, error))?;
+    let mut workload =
+        read(&files.text(file, FileKind::Jobs)?).map_err(|error| Error::at(file, error))?;
     let name = if file == STANDARD_INPUT {
         "standard input"
     } else {

@@ -17,7 +17,7 @@ impl InMemory {
 }
 
 impl Files for InMemory {
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
+    fn bytes(&self, file: &str, _: mapa_front::FileKind) -> Result<Vec<u8>, Error> {
         let bytes = self.0.get(file).cloned();
         bytes.ok_or_else(|| Error::at(file, "no such file"))
     }

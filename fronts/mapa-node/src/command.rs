@@ -40,7 +40,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let output = Output { json: cli.json };
     match answer(&cli, output) {
-        Ok(status) => ExitCode::from(status),
+        Ok(status) => output.status(status),
         Err(error) => {
             output.fail(&error, matches!(cli.command, Command::Run(_)));
             ExitCode::from(error.exit_status())

@@ -82,7 +82,7 @@ pub fn daemon(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let output = Output { json: cli.json };
     match serve(&cli, output) {
-        Ok(status) => ExitCode::from(status),
+        Ok(status) => output.status(status),
         Err(error) => {
             output.fail(&error, false);
             ExitCode::from(error.exit_status())

@@ -1,10 +1,8 @@
 //! The files that a request names.
 
-use std::fs;
-use std::io::{self, Read};
 use std::path::Path;
 
-use mapa_front::{Error, Files};
+use mapa_front::{Error, FileKind, Files};
 use mapa_topologies::Dump;
 
 /// The files of this machine, and standard input.
@@ -12,8 +10,8 @@ use mapa_topologies::Dump;
 pub struct LocalFiles;
 
 impl Files for LocalFiles {
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
-        read(file).map_err(|error| Error::at(file, error))
+    fn bytes(&self, file: &str, kind: FileKind) -> Result<Vec<u8>, Error> {
+        mapa_io::read(file, kind.most_bytes()).map_err(|error| Error::at(file, error))
     }
 
     fn exists(&self, name: &str) -> bool {
@@ -35,7 +33,7 @@ impl Files for LocalFiles {
 pub(crate) struct NoFiles;
 
 impl Files for NoFiles {
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
+    fn bytes(&self, file: &str, _: FileKind) -> Result<Vec<u8>, Error> {
         Err(Error::at(
             file,
             "the ledger names a file, which is not opened for others: expected a pattern in words or edges",
@@ -53,14 +51,4 @@ impl Files for NoFiles {
     fn machine(&self, folder: &str) -> Result<Dump, Error> {
         Err(Error::at(folder, "is not opened for others"))
     }
-}
-
-fn read(file: &str) -> io::Result<Vec<u8>> {
-    // As for other programs, `-` is standard input. It can be read once.
-    if file != "-" {
-        return fs::read(file);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

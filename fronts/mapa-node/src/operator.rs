@@ -256,8 +256,9 @@ pub(crate) fn monitor(
     // Signals may have come together with other events, so all of them are examined.
     let goes_on = || {
         links.borrow_mut().look(output);
-        std::iter::from_fn(|| happenings.next(Duration::ZERO))
-            .all(|happening| RunEvents::ends(happening).is_none())
+        let ends = std::iter::from_fn(|| happenings.next(Duration::ZERO))
+            .any(|happening| RunEvents::ends(happening).is_some());
+        !ends && output.is_read()
     };
     let tell = |what| output.line(what);
     health::monitor(live, &devices, ledger.path(), &user(), goes_on, tell)

@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use mapa_front::names::Names;
 use mapa_front::shell::{self, CommandGroup, OptionValues};
+use mapa_io::{StandardError, coloured, shows_colours};
 
 use crate::cli::{CompletionsArgs, ManArgs};
 use crate::error::Error;
@@ -35,7 +37,7 @@ pub(crate) fn man(
     fs::create_dir_all(&args.into).map_err(|error| Error::at(args.into.display(), error))?;
     for page in shell::pages(command, groups) {
         let path = args.into.join(page.file);
-        fs::write(&path, page.text).map_err(|error| Error::at(path.display(), error))?;
+        mapa_io::write(&path, page.text).map_err(|error| Error::at(path.display(), error))?;
     }
     output.line(format!("written   {}", args.into.display()));
     Ok(())
@@ -53,12 +55,17 @@ pub(crate) fn told(
     // What follows belongs to the command that `run` starts.
     let own = || words.iter().take_while(|word| *word != "--");
     let status = u8::try_from(told.exit_code()).unwrap_or(2);
+    let text = told.render();
+    let shown = |colours| coloured(&text.to_string(), &text.ansi().to_string(), colours);
+    let output = Output { json: true };
     if status != 0 && own().any(|word| word == "--json") {
         let error = Error::malformed(shell::fault(&told));
-        Output { json: true }.fail(&error, own().any(|word| word == "run"));
+        output.fail(&error, own().any(|word| word == "run"));
+    } else if status == 0 {
+        // Help and versions are answers.
+        output.text(&shown(shows_colours(&io::stdout())));
     } else {
-        // Help and version are answers; clap prints them where they belong.
-        drop(told.print());
+        let _ = write!(StandardError, "{}", shown(shows_colours(&io::stderr())));
     }
-    ExitCode::from(status)
+    output.status(status)
 }

@@ -261,7 +261,7 @@ pub(crate) fn replayed(record: &Path) -> ReplayedDrive {
 struct NoFiles;
 
 impl Files for NoFiles {
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
+    fn bytes(&self, file: &str, _: mapa_front::FileKind) -> Result<Vec<u8>, Error> {
         Err(Error::at(file, "no files here"))
     }
 

@@ -5,7 +5,10 @@
 //! each other's. The file is written under another name and renamed, so that a reader without locks
 //! sees all of one version or all of another. It names the machine, boot, drivers and caller for
 //! which it holds. A file for others, of another format, or a broken one counts as none and is
-//! overwritten.
+//! overwritten. A command is named by its full path and by the file that is there.
+//!
+//! Whoever can write the file decides which devices jobs get. So only a regular file is believed that is the caller's
+//! own, and that nobody else may read or write. A link is not followed, and a FIFO is not waited for.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -22,7 +25,7 @@ use crate::live::Live;
 use crate::source::Source;
 
 const FORMAT: &str = "mapa-live";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The machine and caller for which an answer holds. If any field differs, the drivers are queried.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -137,9 +140,10 @@ impl CacheSlot {
         // only not for long.
         let machine = hash(&host.machine().unwrap_or_else(|| boot.clone()));
         let (kfd, roots) = (live.kfd(), &live.roots);
+        let command = found(&live.nvidia_smi);
         let places: [&Path; 7] = [
             &live.nvml,
-            &live.nvidia_smi,
+            &command,
             &kfd,
             &roots.sys,
             &roots.proc,
@@ -148,6 +152,8 @@ impl CacheSlot {
         ];
         let mut asked: Vec<String> = places.into_iter().map(absolute).collect();
         let nvml = cfg!(all(feature = "nvml", target_os = "linux"));
+        asked.push(identity(&command));
+        asked.push(identity(&live.nvml));
         asked.push(if nvml { "with nvml" } else { "without nvml" }.to_owned());
         let key = CacheKey {
             release: env!("CARGO_PKG_VERSION").to_owned(),
@@ -171,8 +177,7 @@ impl CacheSlot {
     /// The kept answer, if it holds for this machine and caller.
     pub(crate) fn read(&self) -> Option<KeptAnswer> {
         let mut bytes = Vec::new();
-        fs::File::open(&self.file)
-            .ok()?
+        own_file(&self.file)?
             // A longer file is cut off, does not parse, and so counts as none.
             .take(MAX_BYTES as u64)
             .read_to_end(&mut bytes)
@@ -220,10 +225,8 @@ impl CacheSlot {
         let text = serde_json::to_string_pretty(&entry).map_err(io::Error::other)?;
         fs::create_dir_all(&self.folder)?;
         let mut builder = tempfile::Builder::new();
+        // It is its owner's alone.
         builder.prefix("live-").suffix(".tmp");
-        // The mode of a plain new file: by default a temporary file is its owner's alone.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         // In the folder of the cache: a rename replaces a file in one step only within a file
         // system.
         let mut draft = builder.tempfile_in(&self.folder)?;
@@ -231,6 +234,67 @@ impl CacheSlot {
         draft.persist(&self.file)?;
         Ok(())
     }
+}
+
+/// The file, if it is a regular one of this user, and nobody else's to read or write.
+#[cfg(unix)]
+fn own_file(path: &Path) -> Option<fs::File> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+
+    use rustix::fs::OFlags;
+
+    let mut options = fs::OpenOptions::new();
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    options.read(true).custom_flags(flags.bits() as i32);
+    let file = options.open(path).ok()?;
+    let about = file.metadata().ok()?;
+    let is_own = about.uid() == rustix::process::geteuid().as_raw();
+    (about.is_file() && is_own && about.mode() & 0o077 == 0).then_some(file)
+}
+
+#[cfg(not(unix))]
+fn own_file(path: &Path) -> Option<fs::File> {
+    fs::File::open(path).ok()
+}
+
+/// Where a command is: a bare name is looked up in `PATH`, as the system does.
+fn found(command: &Path) -> PathBuf {
+    if command.components().count() != 1 {
+        return command.to_owned();
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut files = std::env::split_paths(&folders).map(|folder| folder.join(command));
+    files
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| command.to_owned())
+}
+
+/// What tells a file from another in its place: device and number, length, and when it was written.
+#[cfg(unix)]
+fn identity(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+
+    fs::metadata(path).map_or_else(
+        |_| "none".to_owned(),
+        |file| {
+            format!(
+                "{}:{} {} {}.{}",
+                file.dev(),
+                file.ino(),
+                file.len(),
+                file.mtime(),
+                file.mtime_nsec()
+            )
+        },
+    )
+}
+
+#[cfg(not(unix))]
+fn identity(path: &Path) -> String {
+    fs::metadata(path).map_or_else(
+        |_| "none".to_owned(),
+        |file| format!("{} {:?}", file.len(), file.modified().ok()),
+    )
 }
 
 /// The absolute form of a path. A bare name is left as it is, because it is looked up in `PATH` or

@@ -1,15 +1,23 @@
 //! Running a command that may hang. After a time limit the command is killed together with every
-//! process that it started, and the caller waits no longer.
+//! process that it started, and the caller waits no longer. Those that have left its process group are found by a
+//! variable of their environment.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_topologies::MAX_BYTES;
+
+/// The variable that marks what a command starts.
+const MARK: &str = "MAPA_CALL";
+
+/// The number of a call in this process.
+static CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// How long a killed command may take to end. One that is stuck in the kernel never does.
 const GRACE: Duration = Duration::from_millis(500);
@@ -100,10 +108,13 @@ pub(crate) fn tell(
     } else {
         Stdio::piped()
     };
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let mark = format!("{}:{call}", std::process::id());
     let mut command = Command::new(program);
     command
         .args(words)
         .envs(told.env)
+        .env(MARK, &mark)
         .stdin(input)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -125,11 +136,11 @@ pub(crate) fn tell(
     let (out, status) = match finish(&mut child, &out, deadline) {
         Ok(Some(done)) => done,
         Ok(None) => {
-            stop(&mut child);
+            stop(&mut child, &mark);
             return Err(CommandFailure::Hung(limit));
         }
         Err(error) => {
-            stop(&mut child);
+            stop(&mut child, &mark);
             return Err(CommandFailure::System(error));
         }
     };
@@ -184,9 +195,13 @@ fn ended(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>>
     }
 }
 
-/// Kills a command, on Unix with its process group. Nothing may have waited for it before: then its process id cannot
-/// belong to another process yet.
-fn stop(child: &mut Child) {
+/// Kills a command, on Unix with its process group, on Linux also what has left the group. Nothing may have waited for it
+/// before: then its process id cannot belong to another process yet.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(unused_variables, reason = "no /proc")
+)]
+fn stop(child: &mut Child, mark: &str) {
     // A command that has ended already cannot be killed, which is no error here.
     #[cfg(unix)]
     let _ = rustix::process::kill_process_group(
@@ -195,7 +210,29 @@ fn stop(child: &mut Child) {
     );
     #[cfg(not(unix))]
     let _ = child.kill();
+    #[cfg(target_os = "linux")]
+    stop_marked(mark);
     let _ = ended(child, Instant::now() + GRACE);
+}
+
+/// Kills the processes of this mark, and those that they start meanwhile.
+#[cfg(target_os = "linux")]
+fn stop_marked(mark: &str) {
+    // Each round kills whatever starts more, so few are needed.
+    const ROUNDS: usize = 8;
+    let Ok(processes) = crate::kernel::Processes::new() else {
+        return;
+    };
+    for _ in 0..ROUNDS {
+        let marked = processes.marked(MARK);
+        let Some(own) = marked.found.get(mark) else {
+            return;
+        };
+        for process in own {
+            // One that has ended meanwhile, or that has become another user's, cannot be killed.
+            let _ = processes.signal(process, rustix::process::Signal::KILL);
+        }
+    }
 }
 
 /// The first line that is not blank, at most 200 characters of it.

@@ -124,6 +124,30 @@ fn what_a_command_that_hangs_has_started_is_killed_with_it() {
 }
 
 #[test]
+fn what_has_left_the_group_of_a_command_that_hangs_is_killed_too() {
+    let machine = Machine::new();
+    // Its parent ends at once, so nothing but its environment says whose it is.
+    machine
+        .script(r#"(setsid sh -c 'echo $$ > "$1/pid"; exec sleep 600' - "$here" &) ; sleep 600"#);
+    let mut live = machine.live();
+    live.time_limit = Duration::from_secs(1);
+    insta::assert_snapshot!(
+        of_command(&machine, &live),
+        @"FOLDER/nvidia-smi): topo -m: no answer within 1s: killed"
+    );
+    let pid = fs::read_to_string(machine.path("pid")).unwrap();
+    let start = Instant::now();
+    let runs = || {
+        let stat = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    while runs() && start.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!runs(), "process {pid} is still there");
+}
+
+#[test]
 fn a_command_whose_child_holds_the_pipe_is_not_waited_for() {
     let machine = Machine::new();
     machine.script("sleep 20 & exit 0");
@@ -404,7 +428,7 @@ fn a_broken_file_is_overwritten() {
         "{".to_owned(),
         whole[..whole.len() / 2].to_owned(),
         whole.replace("\"mapa-live\"", "\"mapa-dead\""),
-        whole.replace("\"version\": 2", "\"version\": 3"),
+        whole.replace("\"version\": 3", "\"version\": 4"),
         whole.replace("\"nvidia-smi\"", "\"rumour\""),
         whole.replace("mapa-machine", "mapa-toaster"),
         whole.replace("\"at\"", "\"when\""),
@@ -417,6 +441,54 @@ fn a_broken_file_is_overwritten() {
         assert_eq!(machine.asked(), i + 2);
         assert!(discover(&machine.cached()).unwrap().cached, "{broken}");
     }
+}
+
+#[test]
+fn a_file_that_others_may_have_written_is_not_believed() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    let machine = Machine::new().with_command();
+    discover(&machine.cached()).unwrap();
+    let kept = machine.kept();
+    assert_eq!(fs::metadata(&kept).unwrap().mode() & 0o777, 0o600);
+    let whole = fs::read(&kept).unwrap();
+    let is_cached = || discover(&machine.cached()).unwrap().cached;
+    for mode in [0o666, 0o644, 0o620] {
+        fs::set_permissions(&kept, fs::Permissions::from_mode(mode)).unwrap();
+        assert!(!is_cached(), "{mode:o}");
+        assert!(is_cached() && fs::metadata(&kept).unwrap().mode() & 0o777 == 0o600);
+    }
+    // Another user's file, which only root can make.
+    if std::os::unix::fs::chown(&kept, Some(65534), None).is_ok() {
+        assert!(!is_cached());
+        assert!(is_cached());
+    }
+    // A link to a file that would be believed by itself.
+    let elsewhere = machine.path("elsewhere.json");
+    fs::write(&elsewhere, &whole).unwrap();
+    fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::remove_file(&kept).unwrap();
+    symlink(&elsewhere, &kept).unwrap();
+    assert!(!is_cached());
+    assert!(fs::symlink_metadata(&kept).unwrap().is_file() && is_cached());
+    assert_eq!(fs::read(&elsewhere).unwrap(), whole);
+    // A FIFO is not waited for.
+    fs::remove_file(&kept).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&kept).status();
+    assert!(made.unwrap().success());
+    assert!(!is_cached());
+    assert!(is_cached());
+}
+
+#[test]
+fn another_command_in_the_place_of_the_one_that_was_asked_is_asked() {
+    let machine = Machine::new().with_command();
+    discover(&machine.cached()).unwrap();
+    assert!(discover(&machine.cached()).unwrap().cached);
+    // The same text, in another file.
+    let machine = machine.with_command();
+    assert!(!discover(&machine.cached()).unwrap().cached);
+    assert_eq!(machine.asked(), 2);
 }
 
 #[test]

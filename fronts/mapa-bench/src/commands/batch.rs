@@ -1,30 +1,37 @@
 //! `allocate --batch`: a stream of requests, one JSON object a line.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 
 use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::LocalFiles;
-use mapa_front::Loaded;
 use mapa_front::answer::allocate::{Line, NotDone};
 use mapa_front::commands::Batch;
+use mapa_front::{FileKind, Loaded};
 
 /// Answers every line that is not blank with exactly one line. Malformed lines are answered too,
 /// and make the exit status 2.
 pub(super) fn batch(source: &str, loaded: Loaded, output: &mut Output) -> Result<(), Failure> {
     let wrong = |error: io::Error| Failure::at(source, error);
-    let input: Box<dyn BufRead> = if source == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(BufReader::new(File::open(source).map_err(wrong)?))
-    };
+    let mut input = BufReader::new(mapa_io::open(source).map_err(wrong)?);
     let mut batch = Batch::new(&NAMES, &LocalFiles, loaded);
     let mut malformed = 0;
     // Lines are bytes, so that one which is not UTF-8 gets its answer too: it is malformed.
-    for (line, number) in input.split(b'\n').zip(1..) {
-        let line = line.map_err(wrong)?;
+    for number in 1.. {
+        let mut line = Vec::new();
+        let most = FileKind::Settings.most_bytes();
+        let read = (&mut input).take(most + 1).read_until(b'\n', &mut line);
+        if read.map_err(wrong)? == 0 {
+            break;
+        }
+        // A line without an end could be all of the memory.
+        if line.len() as u64 > most {
+            return Err(wrong(io::Error::other(format!(
+                "line {number}: more than {} MiB, expected one request",
+                most >> 20
+            ))));
+        }
         if line.trim_ascii().is_empty() {
             continue;
         }

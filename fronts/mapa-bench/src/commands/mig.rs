@@ -14,7 +14,7 @@ use mapa_front::answer::mig::PartedGpu;
 use mapa_front::commands::{MigRequest, mig_gpus};
 use mapa_front::text::table;
 #[cfg(feature = "parted")]
-use mapa_front::{Files, MachineSpec, commands::PartedRequest};
+use mapa_front::{FileKind, Files, MachineSpec, commands::PartedRequest};
 
 pub(crate) fn mig(args: &MigArgs, output: &mut Output) -> Result<(), Failure> {
     if let Some(file) = &args.parted {
@@ -71,7 +71,7 @@ fn parted(file: &str, args: &MigArgs, output: &mut Output) -> Result<(), Failure
             Some(spec.load(&LocalFiles, &mut |warning: String| output.warn(warning))?)
         }
     };
-    let text = LocalFiles.text(file)?;
+    let text = LocalFiles.text(file, FileKind::Settings)?;
     let answer = mapa_front::commands::parted(&text, machine.as_ref(), &request)
         .map_err(|error| error.within(file))?;
     if answer.refusal.is_some() {

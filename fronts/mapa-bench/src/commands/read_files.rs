@@ -9,12 +9,13 @@ use mapa_topologies::Kind;
 use crate::cli::ReadArgs;
 use mapa_cli::Failure;
 use mapa_cli::Output;
+use mapa_front::FileKind;
 use mapa_front::text::table;
 
 pub(crate) fn read_files(args: &ReadArgs, output: &mut Output) -> Result<(), Failure> {
     let mut paths = Vec::new();
     for path in &args.paths {
-        walk(path, &mut paths);
+        walk(path, 0, &mut paths)?;
     }
     let files: Vec<ReadFile> = paths.iter().map(|path| look(path)).collect();
     if output.json {
@@ -75,25 +76,42 @@ fn look(path: &Path) -> ReadFile {
             Err(error) => ReadFile::unreadable(name, Some(Kind::Kfd), error.to_string()),
         };
     }
-    match fs::read(path) {
+    match mapa_io::read(path, FileKind::Machine.most_bytes()) {
         Ok(bytes) => ReadFile::of_bytes(name, &bytes),
         Err(error) => ReadFile::unreadable(name, None, error.to_string()),
     }
 }
 
+/// The most files that one command reads.
+const MOST_FILES: usize = 100_000;
+
+/// The most folders inside each other.
+const MOST_LEVELS: usize = 64;
+
 /// Collects the files below a path in the order of names. A folder that is KFD's tree counts as a
-/// file.
-fn walk(path: &Path, into: &mut Vec<PathBuf>) {
+/// file. Links in a folder are passed over if they lead to folders: they may lead round in circles.
+fn walk(path: &Path, level: usize, into: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    if into.len() >= MOST_FILES {
+        return Err(Failure::malformed(format_args!(
+            "more than {MOST_FILES} files: expected fewer at once"
+        )));
+    }
     // The tree may be named by its top folder, or by the folder of its nodes.
     let is_tree = path.join("nodes").is_dir() || path.join("0").join("properties").is_file();
     let Some(entries) = fs::read_dir(path).ok().filter(|_| !is_tree) else {
         // A file, KFD's tree, or a path that cannot be read: `look` reports the error.
         into.push(path.to_owned());
-        return;
+        return Ok(());
     };
+    if level >= MOST_LEVELS {
+        return Err(Failure::at(path.display(), "folders nested too deep"));
+    }
     let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     entries.sort();
     for entry in entries {
-        walk(&entry, into);
+        if !(entry.is_symlink() && entry.is_dir()) {
+            walk(&entry, level + 1, into)?;
+        }
     }
+    Ok(())
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use indicatif::ProgressBar;
-use mapa_front::Files as _;
 use mapa_front::answer::report::{self as answer, Experiments};
 use mapa_front::text::table;
+use mapa_front::{FileKind, Files as _};
 use mapa_lab::{ENOUGH, Experiment, GivenRows, Plan, Progress, Report};
 
 use crate::cli::ReproduceArgs;
@@ -113,7 +113,7 @@ fn plan(args: &ReproduceArgs, experiment: &Experiment) -> Result<Plan, Failure> 
 fn given_rows(path: &Path) -> Result<GivenRows, Failure> {
     let name = path.display().to_string();
     let mut given = GivenRows {
-        rows: LocalFiles.text(&name)?,
+        rows: LocalFiles.text(&name, FileKind::Table)?,
         name,
         topologies: std::collections::BTreeMap::new(),
     };
@@ -132,7 +132,7 @@ fn given_rows(path: &Path) -> Result<GivenRows, Failure> {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
             if path.extension().is_some_and(|text| text == "txt") && path.is_file() {
-                let bytes = LocalFiles.bytes(&path.display().to_string())?;
+                let bytes = LocalFiles.bytes(&path.display().to_string(), FileKind::Machine)?;
                 given.topologies.insert(name, bytes);
             }
         }

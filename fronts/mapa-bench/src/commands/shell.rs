@@ -1,6 +1,5 @@
 //! `completions` and `man`: what shells and `man` read.
 
-use std::fs;
 use std::path::Path;
 
 use mapa_front::shell::{self, Shell};
@@ -9,7 +8,7 @@ use crate::cli::{Cli, groups};
 use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::make_folder;
+use mapa_cli::files::{make_folder, write};
 
 pub(crate) fn completions(shell: Shell, output: &mut Output) -> Result<(), Failure> {
     output.line(shell::completions(
@@ -23,8 +22,7 @@ pub(crate) fn completions(shell: Shell, output: &mut Output) -> Result<(), Failu
 pub(crate) fn man(into: &Path, output: &mut Output) -> Result<(), Failure> {
     make_folder(into)?;
     for page in shell::pages(Cli::command(), &groups()) {
-        let path = into.join(page.file);
-        fs::write(&path, page.text).map_err(|error| Failure::at(path.display(), error))?;
+        write(&into.join(page.file), page.text)?;
     }
     output.line(format_args!("written   {}", into.display()))
 }

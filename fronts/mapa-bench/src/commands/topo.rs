@@ -19,7 +19,7 @@ pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> 
     let (machine, idle, graph) = (&loaded.machine, &loaded.idle, loaded.graph());
     if let Some(format) = args.write.or(args.toml.then_some(TopoFormat::Toml)) {
         let text = write(format, machine, idle, output).map_err(Failure::malformed)?;
-        return output.line(text.trim_end());
+        return output.document(text.trim_end());
     }
     if output.json {
         let mut answer = commands::topo(&loaded);

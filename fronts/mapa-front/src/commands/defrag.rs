@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::answer::defrag::{Defrag, Wanted};
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::{FileKind, Files};
 use crate::job::pattern;
 use crate::machine::{Loaded, MachineSpec};
 use crate::request::{DeviceName, with_busy};
@@ -263,8 +263,8 @@ impl RunningJobs {
             jobs.run(&HeldJob::parse(text)?, files)?;
         }
         if let Some(file) = &request.state {
-            let held: HeldJobs =
-                serde_json::from_str(&files.text(file)?).map_err(|error| Error::at(file, error))?;
+            let held: HeldJobs = serde_json::from_str(&files.text(file, FileKind::Settings)?)
+                .map_err(|error| Error::at(file, error))?;
             for job in &held.held {
                 jobs.run(job, files)?;
             }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::fit::{self as answer, Validated};
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::{FileKind, Files};
 use crate::machine::{Loaded, MachineSpec};
 
 /// A request for a model of bandwidth.
@@ -231,7 +231,7 @@ impl FitRequest {
         let mut all = Vec::new();
         for (at, file) in self.measurements.iter().enumerate() {
             told(file, at);
-            let text = files.text(file)?;
+            let text = files.text(file, FileKind::Table)?;
             let mut runs = read_measurements(&text).map_err(|error| Error::at(file, error))?;
             if self.measurements.len() > 1 {
                 for run in &mut runs {

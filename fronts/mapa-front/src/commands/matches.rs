@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::matches::{Count, MatchesInGraph, MatchesOnMachine};
 use crate::answer::{self, ids, names};
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::{FileKind, Files};
 use crate::job::Job;
 use crate::machine::{Loaded, MachineSpec};
 use crate::model::{ModelChoice, choose_model};
@@ -300,8 +300,10 @@ impl GraphMatchRequest {
     /// # Errors
     /// As [`find_in_graph`].
     pub fn outcome(&self, files: &dyn Files) -> Result<GraphMatchOutcome, Error> {
-        let graph =
-            |file: &str| read_graph(&files.bytes(file)?).map_err(|error| Error::at(file, error));
+        let graph = |file: &str| {
+            read_graph(&files.bytes(file, FileKind::Pattern)?)
+                .map_err(|error| Error::at(file, error))
+        };
         let (wanted, there) = (graph(&self.pattern)?, graph(&self.target)?);
         let matcher = self
             .settings

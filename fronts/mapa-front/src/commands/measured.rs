@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::measured::{Added, AddedRow};
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::{FileKind, Files};
 use crate::machine::{Loaded, MachineSpec};
 use crate::text::gbps;
 
@@ -111,7 +111,7 @@ impl MeasuredRequest {
         let mut left_out = Vec::new();
         let mut runs = Vec::new();
         for file in &self.outputs {
-            let text = files.text(file)?;
+            let text = files.text(file, FileKind::Log)?;
             let output = TestOutput {
                 file,
                 operation,
@@ -144,7 +144,8 @@ impl MeasuredRequest {
     /// The rows that the table has already.
     fn earlier(&self, files: &dyn Files) -> Result<Vec<MeasuredRow>, Error> {
         match self.into.as_deref().filter(|file| files.exists(file)) {
-            Some(file) => read_measured(&files.text(file)?).map_err(|error| Error::at(file, error)),
+            Some(file) => read_measured(&files.text(file, FileKind::Table)?)
+                .map_err(|error| Error::at(file, error)),
             None => Ok(Vec::new()),
         }
     }

@@ -283,7 +283,7 @@ impl Names {
 /// The model of a file of coefficients, or of shares.
 #[cfg(feature = "regress")]
 fn of_file(file: &str, files: &dyn Files) -> Result<Model, Error> {
-    let text = files.text(file)?;
+    let text = files.text(file, crate::files::FileKind::Table)?;
     // This key tells a file of shares from one of coefficients before either is parsed.
     if text.contains("\"mapa-efficiency\"") {
         let shares = read_efficiency(&text).map_err(|error| Error::at(file, error))?;

@@ -1,6 +1,5 @@
 //! `mapa-node replay FILE`: gives recorded events to a fresh scheduler.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
@@ -28,7 +27,7 @@ pub(crate) struct ReplayArgs {
 /// The file, and the line at fault.
 pub(crate) fn replay(args: &ReplayArgs, output: Output) -> Result<bool, Error> {
     let place = args.file.display();
-    let file = File::open(&args.file).map_err(|error| {
+    let file = mapa_io::open(&args.file).map_err(|error| {
         Error::malformed(format_args!(
             "{place}: {error}; expected a record of mapa-node"
         ))

@@ -1,7 +1,6 @@
 //! Configuration files: read whole, checked key by key, refused with file, line and what was
 //! expected.
 
-use std::fs;
 use std::path::Path;
 
 use serde::de::{DeserializeOwned, Error as _};
@@ -18,16 +17,10 @@ const MOST: u64 = 1 << 20;
 /// The file, the line at fault, and what was expected there.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let place = path.display();
-    let length = fs::metadata(path).map_err(|error| {
+    let bytes = mapa_io::read(path, MOST).map_err(|error| {
         Error::malformed(format_args!("{place}: {error}; expected a configuration"))
     })?;
-    if length.len() > MOST {
-        return Err(Error::malformed(format_args!(
-            "{place}: {} bytes: expected at most {MOST}",
-            length.len()
-        )));
-    }
-    let text = fs::read_to_string(path)
+    let text = String::from_utf8(bytes)
         .map_err(|error| Error::malformed(format_args!("{place}: {error}; expected UTF-8")))?;
     parse(&text).map_err(|what| Error::malformed(format_args!("{place}: {what}")))
 }

@@ -22,6 +22,8 @@ pub(crate) fn log(form: LogFormat, is_verbose: bool) {
     let base = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(std::io::stderr)
+        // It would be told with `eprintln!`, which panics where standard error is full.
+        .log_internal_errors(false)
         .with_target(false);
     // Somebody who has set a log already keeps it.
     let _ = match form {

@@ -1,9 +1,11 @@
 //! Runs programs under the manager of shared instances.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use mapa_case::Error;
+use mapa_io::{StandardError, StandardOutput, coloured, message, shows_colours};
 use mapa_system_case_manager::{ManagerArgs, manage};
 
 mod cc;
@@ -32,7 +34,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(told) => return show(&told),
+    };
+    let done = match cli.command {
         Command::Cc(args) => cc::cc(&args),
         Command::Manager(args) => Ok(manage(&args)),
         Command::Trace(args) => trace::trace(&args),
@@ -41,12 +47,36 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("mapa-case: {error}");
+            StandardError.line(&message(&format!("mapa-case: {error}")));
             // As `mapa run` has it: what can never be had, or what failed.
             let never = error
                 .downcast_ref()
                 .is_some_and(|error| matches!(error, Error::OutOfMemory));
             ExitCode::from(if never { 69 } else { 125 })
         }
+    }
+}
+
+/// Shows what clap says of the words: help, which is an answer, or what is wrong with them.
+fn show(told: &clap::Error) -> ExitCode {
+    let text = told.render();
+    let (plain, ansi) = (text.to_string(), text.ansi().to_string());
+    let status = u8::try_from(told.exit_code()).unwrap_or(2);
+    if status != 0 {
+        let _ = StandardError
+            .write_all(coloured(&plain, &ansi, shows_colours(&io::stderr())).as_bytes());
+        return ExitCode::from(status);
+    }
+    let mut output = StandardOutput::new();
+    let shown = coloured(&plain, &ansi, shows_colours(&io::stdout()));
+    match output
+        .write_all(shown.as_bytes())
+        .and_then(|()| output.flush())
+    {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            StandardError.line(&format!("mapa-case: standard output: {error}"));
+            ExitCode::from(125)
+        }
+        _ => ExitCode::SUCCESS,
     }
 }

@@ -3,13 +3,13 @@
 use std::env;
 use std::error::Error;
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
 use mapa_case::{BYTES, CONNECT_TIMEOUT, Declared, SOCKET, Session};
+use mapa_io::{StandardError, message};
 
 use crate::front;
 
@@ -48,10 +48,10 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
     }
     if matches!(socket.try_exists(), Ok(false)) {
         // The first call waits, inside the program, which has no word for it.
-        eprintln!(
+        StandardError.line(&message(&format!(
             "mapa-case: {}: there is no manager (`mapa-case manager`); the program waits for one, 30 seconds or {CONNECT_TIMEOUT}, then fails",
             socket.display()
-        );
+        )));
     }
     let (name, rest) = args
         .command
@@ -120,6 +120,9 @@ impl Interpose {
     }
 }
 
+/// The most bytes of a program that is looked through.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Whether a program names the runtime's functions. A script, or what cannot be read, does not.
 fn asks_itself(program: &Path) -> bool {
     const NAME: &[u8] = b"case_task_begin";
@@ -131,7 +134,7 @@ fn asks_itself(program: &Path) -> bool {
         files.find(|file| file.is_file())
     };
     let bytes = found
-        .and_then(|file| fs::read(file).ok())
+        .and_then(|file| mapa_io::read(file, MOST_BYTES).ok())
         .unwrap_or_default();
     bytes.windows(NAME.len()).any(|bytes| bytes == NAME)
 }

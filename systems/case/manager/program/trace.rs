@@ -12,6 +12,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use clap::Args;
 use fake_cudart::{LIBRARY, REPORT, ReportLine, built_library, read_line};
+use mapa_io::{StandardError, StandardOutput, message, printable_json};
 
 /// Status if the program itself ended well, but took memory unasked.
 const OBJECTED: u8 = 70;
@@ -28,6 +29,9 @@ pub(crate) struct Trace {
     )]
     command: Vec<OsString>,
 }
+
+/// The most bytes of a report: some ten million events.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Runs the program, then prints a JSON line an event.
 pub(crate) fn trace(args: &Trace) -> Result<ExitCode, Box<dyn Error>> {
@@ -50,9 +54,10 @@ pub(crate) fn trace(args: &Trace) -> Result<ExitCode, Box<dyn Error>> {
         .stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?))
         .status()
         .map_err(|e| format!("{}: {e}", name.to_string_lossy()))?;
-    let objections = print(&fs::read_to_string(&report)?)?;
+    let report = String::from_utf8(mapa_io::read(&report, MOST_BYTES)?)?;
+    let objections = print(&report)?;
     for objection in &objections {
-        eprintln!("mapa-case: {objection}");
+        StandardError.line(&message(&format!("mapa-case: {objection}")));
     }
     Ok(match code(status) {
         0 if !objections.is_empty() => ExitCode::from(OBJECTED),
@@ -62,7 +67,7 @@ pub(crate) fn trace(args: &Trace) -> Result<ExitCode, Box<dyn Error>> {
 
 /// Prints the events, and gives the objections. Tasks that a killed process left open end with it.
 fn print(report: &str) -> Result<Vec<String>, Box<dyn Error>> {
-    let mut out = io::stdout().lock();
+    let mut out = StandardOutput::new();
     let mut open = BTreeSet::new();
     let mut objections = Vec::new();
     for line in report.lines() {
@@ -75,7 +80,7 @@ fn print(report: &str) -> Result<Vec<String>, Box<dyn Error>> {
             ReportLine::End { task, .. } => drop(open.remove(&task)),
             ReportLine::Extend { .. } => {}
         }
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", printable_json(line)).map_err(lost)?;
     }
     for task in open {
         writeln!(
@@ -86,9 +91,15 @@ fn print(report: &str) -> Result<Vec<String>, Box<dyn Error>> {
                 bytes: 0,
                 warps: 0
             })?
-        )?;
+        )
+        .map_err(lost)?;
     }
+    out.flush().map_err(lost)?;
     Ok(objections)
+}
+
+fn lost(error: io::Error) -> String {
+    format!("standard output: {error}")
 }
 
 /// A program's status; 128 and the signal for one that was killed, as a shell has it.

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use mapa_front::Files;
+use mapa_front::{FileKind, Files};
 use mapa_live::Processes;
 use mapa_node::{Error, Ledger, LocalFiles, MachineArgs, Node, Output, TaskFile, gid, ledger_file};
 use mapa_system_case::{CaseSettings, ContextMemory};
@@ -115,7 +115,7 @@ impl ManagerArgs {
 pub fn manage(args: &ManagerArgs) -> ExitCode {
     let output = Output { json: args.json };
     match serve(args, output) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => output.status(0),
         Err(error) => {
             output.fail(&error, false);
             ExitCode::from(error.exit_status())
@@ -135,9 +135,7 @@ fn serve(args: &ManagerArgs, output: Output) -> Result<(), Error> {
     )?)?;
     let instances = match &args.instances {
         Some(file) => {
-            let bytes = LocalFiles.bytes(file)?;
-            let text = String::from_utf8(bytes)
-                .map_err(|error| Error::malformed(format_args!("{file}: {error}")))?;
+            let text = LocalFiles.text(file, FileKind::Settings)?;
             Instances::parse(file, &text)?
         }
         None => {

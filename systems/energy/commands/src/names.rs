@@ -1,10 +1,11 @@
 //! What can be named besides: a plan by prices of a file, and a trained net.
 
-use std::fs;
+use std::path::Path;
 
+use mapa_cli::files::LocalFiles;
 use mapa_core::Policy;
-use mapa_front::Error;
 use mapa_front::names::{Names, SchedulerRow};
+use mapa_front::{Error, FileKind, Files};
 use mapa_sched::{NamedScheduler, Scheduler};
 use mapa_system_energy::SCHEDULERS;
 use mapa_system_energy::learned::{Learned, Weights};
@@ -45,7 +46,7 @@ fn learned() -> SchedulerRow {
         };
         let wrong =
             |error: &dyn std::fmt::Display| Error::malformed(format_args!("{file}: {error}"));
-        let bytes = fs::read(file).map_err(|error| wrong(&error))?;
+        let bytes = LocalFiles.bytes(file, FileKind::Table)?;
         let weights = Weights::from_bytes(&bytes).map_err(|error| wrong(&error))?;
         let rule = Learned::of(weights, Power::A100).map_err(|error| wrong(&error))?;
         Ok(Box::new(RuleScheduler::new(rule, policy)))
@@ -55,11 +56,11 @@ fn learned() -> SchedulerRow {
 /// A plan by prices that ship, or by those of a file.
 fn by_prices(words: &str, policy: Box<dyn Policy>) -> Result<BoxedEnergyScheduler, Error> {
     let file = setting(words, "prices").filter(|name| PriceFile::named(name).is_err());
-    let Some((file, text)) = file.and_then(|file| Some((file, fs::read_to_string(file).ok()?)))
-    else {
+    let Some(file) = file.filter(|file| Path::new(file).exists()) else {
         // A name, or what is neither: the message lists the names.
         return NamedScheduler::among(&SCHEDULERS, words, policy).map_err(Error::malformed);
     };
+    let text = LocalFiles.text(file, FileKind::Table)?;
     let plan = PriceFile::read(&text).and_then(|price_file| price_file.plan());
     let plan = plan.map_err(|error| Error::malformed(format_args!("{file}: {error}")))?;
     Ok(Box::new(RuleScheduler::new(plan, policy)))

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::answer::train::{CurvePoint, Difference, TrainedRule, Training};
+use mapa_front::FileKind;
 use mapa_front::text::table;
 use mapa_sim::paired_interval;
 use mapa_system_energy::learned::{Learned, Weights};
@@ -16,7 +17,7 @@ use mapa_system_energy_sim::Totals;
 pub(crate) use args::TrainArgs;
 use args::{FormulationName, SettingsName};
 use mapa_cli::Failure;
-use mapa_cli::files::{bytes, write_whole};
+use mapa_cli::files::{bytes, write};
 use mapa_cli::{Output, SystemCommand, progress};
 
 /// The seed of the first day on which a net is compared. Days of training and of learning curves
@@ -37,7 +38,7 @@ fn train(args: &TrainArgs, output: &mut Output) -> Result<(), Failure> {
     let config = config(args);
     let trainer = trained(args, &config, output)?;
     let weights = trainer.weights().map_err(Failure::malformed)?;
-    write_whole(&args.into, &weights.to_bytes())?;
+    write(&args.into, weights.to_bytes())?;
     // The weights are written, so nothing is left to go on with.
     let _ = fs::remove_file(checkpoint(&args.into));
     let curve = trainer.curve().iter().map(|point| CurvePoint {
@@ -109,7 +110,7 @@ fn trained(args: &TrainArgs, config: &Config, output: &Output) -> Result<Trainer
     let (seed, threads) = (args.seed, args.threads.get());
     let trainer = if args.resume {
         let name = file.display().to_string();
-        let kept = bytes(&name)?;
+        let kept = bytes(&name, FileKind::Table)?;
         Trainer::resume(config.clone(), seed, threads, &kept)
             .map_err(|error| Failure::at(name, error))
     } else {
@@ -120,7 +121,7 @@ fn trained(args: &TrainArgs, config: &Config, output: &Output) -> Result<Trainer
     let bar = progress(updates as usize, "{bar:30} {pos}/{len} {msg} {eta}", output)?;
     while !trainer.is_over() {
         trainer.update().map_err(Failure::malformed)?;
-        write_whole(&file, &trainer.checkpoint())?;
+        write(&file, trainer.checkpoint())?;
         bar.set_position(trainer.updates());
         if let Some(last) = trainer.curve().last() {
             bar.set_message(format!(

@@ -6,6 +6,7 @@ use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
 use crate::answer::tune::{HeldOut, Tune};
+use mapa_front::FileKind;
 use mapa_front::text::table;
 use mapa_sim::read_jobs;
 use mapa_system_energy::{
@@ -21,7 +22,7 @@ use rayon::prelude::*;
 use args::DrawName;
 pub(crate) use args::TuneArgs;
 use mapa_cli::Failure;
-use mapa_cli::files::{self, write_whole};
+use mapa_cli::files::{self, write};
 use mapa_cli::{Output, SystemCommand, progress};
 
 /// GPUs draw what the published code has for an A100: no other table is known.
@@ -78,7 +79,7 @@ fn tune(args: &TuneArgs, output: &mut Output) -> Result<(), Failure> {
     };
     if let Some(into) = &args.into {
         let text = file.write().map_err(Failure::malformed)?;
-        write_whole(into, text.as_bytes())?;
+        write(into, text)?;
         // A search that is done needs no state. That it is gone already is no error.
         let _ = std::fs::remove_file(part(into));
         answer.file = Some(into.display().to_string());
@@ -139,7 +140,7 @@ fn start(from: &str) -> Result<PriceFile, Failure> {
         // The message lists the names.
         return PriceFile::named(from).map_err(|error| Failure::at("--from", error));
     }
-    PriceFile::read(&files::text(from)?).map_err(|error| Failure::at(from, error))
+    PriceFile::read(&files::text(from, FileKind::Table)?).map_err(|error| Failure::at(from, error))
 }
 
 /// The days of the search, those held out, and where they are from.
@@ -186,7 +187,8 @@ fn day(told: Vec<SliceJob>, sigma: f64, seed: u64) -> Result<TuneDay, Failure> {
 
 /// The day of a job file.
 fn day_of_file(name: &str, sigma: f64, seed: u64) -> Result<TuneDay, Failure> {
-    let workload = read_jobs(&files::text(name)?).map_err(|error| Failure::at(name, error))?;
+    let workload =
+        read_jobs(&files::text(name, FileKind::Jobs)?).map_err(|error| Failure::at(name, error))?;
     let mut told = Vec::new();
     for submission in &workload.jobs {
         let id = submission.job.id;
@@ -224,7 +226,7 @@ fn search(
             let what = "a search is under way: expected --resume, or no such file";
             return Err(Failure::at(name, what));
         }
-        let text = files::text(&name)?;
+        let text = files::text(&name, FileKind::Table)?;
         let rest = text.strip_prefix(&head).ok_or_else(|| {
             let what = "a search with other options or days: expected the same, or no such file";
             Failure::at(&name, what)
@@ -256,7 +258,7 @@ fn search(
             .map_err(Failure::malformed)?;
         if let Some(state) = &state {
             let text = tuning.write().map_err(Failure::malformed)?;
-            write_whole(state, format!("{head}{text}").as_bytes())?;
+            write(state, format!("{head}{text}"))?;
         }
     }
     bar.finish_and_clear();

@@ -1,7 +1,6 @@
 //! `contention`: the jobs that share each PCIe path to the host, and how much this slows them down.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::time::Duration;
 
 use crate::answer::contention::{ContendedJob, Contention, Slowdowns};
@@ -21,9 +20,9 @@ use mapa_cli::Failure;
 use mapa_cli::files::text;
 use mapa_cli::load;
 use mapa_cli::{Output, SystemCommand};
-use mapa_front::Loaded;
 use mapa_front::simulation::fleet;
 use mapa_front::text::{gbps, table};
+use mapa_front::{FileKind, Loaded};
 
 impl SystemCommand for ContentionArgs {
     const NAME: &'static str = "contention";
@@ -98,7 +97,7 @@ struct JobCells {
 /// Reads the jobs of the file. Names and devices must be known, and names distinct.
 fn read_jobs(args: &ContentionArgs, graph: &HardwareGraph) -> Result<Vec<FixedJob>, Failure> {
     let profiles = profiles(args)?;
-    let text = text(&args.jobs)?;
+    let text = text(&args.jobs, FileKind::Jobs)?;
     jobs_of(&text, &profiles, graph).map_err(|error| Failure::at(&args.jobs, error))
 }
 
@@ -210,7 +209,7 @@ fn profiles(args: &ContentionArgs) -> Result<Vec<Profile>, Failure> {
         return Ok(Profile::tang().to_vec());
     };
     let place = file.display();
-    let text = fs::read_to_string(file).map_err(|error| Failure::at(&place, error))?;
+    let text = text(&place.to_string(), FileKind::Table)?;
     read_profiles(&text).map_err(|error| Failure::at(&place, error))
 }
 

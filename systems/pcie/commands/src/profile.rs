@@ -11,6 +11,7 @@ use super::args::ProfileArgs;
 use mapa_cli::Failure;
 use mapa_cli::files::{text, write};
 use mapa_cli::{Output, SystemCommand};
+use mapa_front::FileKind;
 use mapa_front::text::{gbps, table};
 
 /// A job with its PCIe traffic when alone, and the slope fitted to its runs.
@@ -34,7 +35,8 @@ impl SystemCommand for ProfileArgs {
 }
 
 fn profile(args: &ProfileArgs, output: &mut Output) -> Result<(), Failure> {
-    let runs = read_runs(&text(&args.runs)?).map_err(|error| Failure::at(&args.runs, error))?;
+    let runs = read_runs(&text(&args.runs, FileKind::Table)?)
+        .map_err(|error| Failure::at(&args.runs, error))?;
     let mut demands = demands(&args.demand)?;
     let mut fitted = Vec::new();
     for (job, measured) in runs {

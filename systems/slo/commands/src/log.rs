@@ -2,6 +2,7 @@
 
 mod args;
 
+use mapa_front::FileKind;
 use mapa_front::text::counted;
 use mapa_system_slo_log::{read_log, replay_log};
 
@@ -22,7 +23,7 @@ impl SystemCommand for SloArgs {
 
 fn slo(args: &SloArgs, output: &mut Output) -> Result<(), Failure> {
     let SloDo::Replay { log: file } = &args.action;
-    let text = files::text(file)?;
+    let text = files::text(file, FileKind::Log)?;
     let log =
         read_log(&text).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))?;
     let answer = replay_log(&log).map_err(Failure::malformed)?;

@@ -1,7 +1,10 @@
 //! `simulate` under a controller of latencies: tenants that serve requests, and those beside them.
 
+use std::collections::BTreeSet;
+
 use crate::answer::{SimulatedTenant, SimulatedTenants, TenantAction, TenantRun};
 use mapa_core::Settings as Words;
+use mapa_front::FileKind;
 use mapa_front::text::table;
 use mapa_system_slo::replay::ReplaySettings;
 use mapa_system_slo::{EnabledLevers, Settings, TenantSetup};
@@ -107,7 +110,7 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
             "this scheduler needs tenants: expected --jobs FILE",
         ));
     };
-    let text = files::text(file)?;
+    let text = files::text(file, FileKind::Jobs)?;
     if !is_tenants(&text) {
         return Err(Failure::malformed(format_args!(
             "{file}: expected a job file of tenants, with the columns tenant, does, start_s and end_s (systems/slo/docs/controllers.md)"
@@ -121,6 +124,16 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         tenants: Vec::new(),
         written: Vec::new(),
     };
+    let parts: BTreeSet<String> = tenants
+        .serving
+        .iter()
+        .map(|own| files::part(&own.name))
+        .collect();
+    if parts.len() < tenants.serving.len() && (args.log.is_some() || args.plot.is_some()) {
+        return Err(Failure::malformed(format_args!(
+            "{file}: two tenants would have files of one name: expected names that differ in letters and digits"
+        )));
+    }
     for (at, serving) in tenants.serving.iter().enumerate() {
         let seed = said.seed.wrapping_add(at as u64);
         let done = one(args, &said, &tenants, serving, seed)?;
@@ -128,7 +141,7 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
             1 => path.to_owned(),
             _ => path.with_file_name(format!(
                 "{}-{}",
-                serving.name,
+                files::part(&serving.name),
                 path.file_name()
                     .map_or_else(String::new, |text| text.to_string_lossy().into_owned())
             )),
@@ -136,7 +149,7 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         if let (Some(path), Some((by, lines))) = (&args.log, &done.log) {
             let path = named(path);
             let text = write_log(by, lines).map_err(Failure::malformed)?;
-            files::write_whole(&path, text.as_bytes())?;
+            files::write(&path, text)?;
             answer.written.push(path.display().to_string());
         }
         if let Some(folder) = &args.plot {
@@ -145,8 +158,8 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
             for (name, svg) in
                 super::plots::tenant(&serving.name, scenario, totals, &done.uncontrolled)
             {
-                let path = folder.join(format!("{}-{name}", serving.name));
-                files::write_whole(&path, svg.as_bytes())?;
+                let path = folder.join(format!("{}-{name}", files::part(&serving.name)));
+                files::write(&path, svg)?;
                 answer.written.push(path.display().to_string());
             }
         }

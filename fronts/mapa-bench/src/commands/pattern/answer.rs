@@ -49,7 +49,7 @@ pub(super) fn answer(
         write(Path::new(file), application.to_dot())?;
     }
     if on_stdout {
-        return output.line(application.to_dot().trim_end());
+        return output.document(application.to_dot().trim_end());
     }
     if output.json {
         return output.object(&outcome.answer());

@@ -129,7 +129,7 @@ impl SourceTree {
                 .push(Note::left_out(format!("{} bytes: too large", about.len())).at(name));
             return Ok(());
         }
-        match fs::read(path) {
+        match mapa_io::read(path, MOST_BYTES) {
             // No source text has a zero byte.
             Ok(bytes) if bytes.contains(&0) => {
                 self.notes.push(Note::left_out("a binary file").at(name))

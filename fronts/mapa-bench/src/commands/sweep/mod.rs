@@ -21,8 +21,9 @@ use self::store::{CellState, CellStore, number, what_is};
 use crate::cli::{Shard, SweepArgs};
 use crate::names::NAMES;
 use mapa_cli::Failure;
-use mapa_cli::files::LocalFiles;
+use mapa_cli::files::{LocalFiles, text};
 use mapa_cli::{Output, progress};
+use mapa_front::FileKind;
 use mapa_front::text::table;
 
 /// The most cells that a message names.
@@ -63,7 +64,7 @@ pub(crate) fn sweep(args: &SweepArgs, output: &mut Output) -> Result<(), Failure
 /// The cells of the sweep file. All that it names is read.
 fn plan(args: &SweepArgs, output: &Output) -> Result<SweepPlan, Failure> {
     let place = args.file.display();
-    let text = fs::read_to_string(&args.file).map_err(|error| Failure::at(&place, error))?;
+    let text = text(&place.to_string(), FileKind::Settings)?;
     let warn = &mut |warning: String| output.warn(warning);
     let plan = SweepRequest::from_toml(&text)
         .and_then(|request| SweepPlan::new(&NAMES, &LocalFiles, &request, warn));

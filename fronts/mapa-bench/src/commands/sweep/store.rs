@@ -1,7 +1,7 @@
 //! Finished cells on disk.
 //!
 //! A cell is one file, FOLDER/cells/INDEX-KEY.cell: a line with a checksum, then JSON. It is
-//! written atomically (see [`write_whole`]), so a file of that name is complete. A killed process
+//! written atomically (see [`write`]), so a file of that name is complete. A killed process
 //! leaves `.draft` files, which are never read. Processes on several computers may share the
 //! folder: two processes that run the same cell write the same file.
 
@@ -15,10 +15,13 @@ use fnv::FnvHasher;
 use mapa_front::commands::{FinishedCell, SweepPoint};
 
 use mapa_cli::Failure;
-use mapa_cli::files::{make_folder, write_whole};
+use mapa_cli::files::{make_folder, write};
 
 /// The start of every cell's file.
 const HEAD: &str = "mapa-bench sweep cell, fnv1a ";
+
+/// The most bytes of a cell. The rows of a million jobs have 200 MB.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// The state of a cell in a folder.
 pub(super) enum CellState {
@@ -55,7 +58,7 @@ impl CellStore {
     /// missing.
     pub(super) fn find(&self, cell: &SweepPoint<'_>, rows: bool) -> Result<CellState, Failure> {
         let path = self.path(cell);
-        let bytes = match fs::read(&path) {
+        let bytes = match read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(CellState::Nothing),
             Err(error) => return Err(Failure::at(path.display(), error)),
@@ -76,7 +79,7 @@ impl CellStore {
     pub(super) fn keep(&self, cell: &SweepPoint<'_>, kept: &FinishedCell) -> Result<(), Failure> {
         let json = serde_json::to_string(kept).map_err(Failure::malformed)? + "\n";
         let text = format!("{HEAD}{:016x}\n{json}", checksum(json.as_bytes()));
-        write_whole(&self.path(cell), text.as_bytes())
+        write(&self.path(cell), text)
     }
 
     /// Renames files of this sweep's cells that have an old number, as after seeds were added to
@@ -142,9 +145,13 @@ pub(super) fn number(file: &str) -> Option<usize> {
     file.split('-').next()?.parse().ok()
 }
 
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    mapa_io::read(path, MOST_BYTES)
+}
+
 /// The words of the cell in a file, if the file can be read.
 pub(super) fn what_is(path: &Path) -> Option<String> {
-    parse(&fs::read(path).ok()?)
+    parse(&read(path).ok()?)
         .ok()
         .map(|kept| kept.words().to_owned())
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Drawn, PatternInput};
 use crate::answer::pattern::findings;
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::{FileKind, Files};
 
 /// Source code in C, C++, CUDA and Python, and scripts that launch jobs. Nothing is executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ impl CodeSource {
         let texts = self.paths.iter();
         // A file in another encoding is read all the same: names of calls are ASCII.
         texts
-            .map(|path| Ok((path.clone(), files.log(path)?)))
+            .map(|path| Ok((path.clone(), files.log(path, FileKind::Source)?)))
             .collect()
     }
 }

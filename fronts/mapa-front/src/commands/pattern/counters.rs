@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Drawn, PatternInput};
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::{FileKind, Files};
 use crate::machine::{Loaded, MachineSpec};
 
 /// Readings of link counters, as `nvidia-smi nvlink` prints them.
@@ -71,12 +71,12 @@ impl CounterSource {
             }
         };
         let remotes = self.remotes.as_ref().map(|file| {
-            let dump = Kind::NvidiaSmiNvlink.read(&files.log(file)?);
+            let dump = Kind::NvidiaSmiNvlink.read(&files.log(file, FileKind::Log)?);
             dump.map_err(|error| Error::at(file, error))
         });
         let remotes = remotes.transpose()?;
         let pcie = self.pcie.as_ref().map(|file| {
-            let samples = PcieSamples::read(&files.log(file)?, self.pcie_interval);
+            let samples = PcieSamples::read(&files.log(file, FileKind::Log)?, self.pcie_interval);
             samples.map_err(|error| Error::at(file, error))
         });
         let pcie = pcie.transpose()?;
@@ -108,7 +108,7 @@ impl CounterSource {
     /// Readings from files: a single one, which counts as the later, or an earlier and a later one.
     fn read(&self, files: &dyn Files) -> Result<(Option<Reading>, Reading), Error> {
         let read = |file: &String| {
-            Reading::read(&files.log(file)?).map_err(|error| Error::at(file, error))
+            Reading::read(&files.log(file, FileKind::Log)?).map_err(|error| Error::at(file, error))
         };
         match &self.readings[..] {
             [only] => Ok((None, read(only)?)),

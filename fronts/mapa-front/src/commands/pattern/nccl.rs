@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Drawn;
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::{FileKind, Files};
 use crate::machine::STANDARD_INPUT;
 
 /// Logs and graphs of NCCL and RCCL.
@@ -42,7 +42,7 @@ impl NcclSource {
             } else {
                 file
             };
-            logs.push((name, files.log(file)?));
+            logs.push((name, files.log(file, FileKind::Log)?));
         }
         let texts: Vec<(&str, &str)> = logs
             .iter()

@@ -1,0 +1,5 @@
+//! One binary, which links once.
+
+mod reading;
+mod text;
+mod writing;
