@@ -143,17 +143,17 @@ fn files_that_cannot_be_read_are_named() {
     });
     insta::assert_snapshot!(said.join("\n"), @r#"
     error: FOLDER/missing.toml: No such file or directory (os error 2)
-    error: FOLDER/: Is a directory (os error 21)
+    error: FOLDER/: is a folder, expected a regular file, or - for standard input
     error: FOLDER/wrong.toml: line 6: edge 1 joins vertex 1 to itself: no device talks to itself
     error: FOLDER/other.toml: line 1: format = "mapa-coefficients": expected "mapa-pattern"
     error: FOLDER/bytes.toml: line 1: expected text in UTF-8
     error: FOLDER/missing.toml: No such file or directory (os error 2)
-    error: FOLDER/: Is a directory (os error 21)
+    error: FOLDER/: is a folder, expected a regular file, or - for standard input
     error: FOLDER/wrong.toml: line 6: edge 1 joins vertex 1 to itself: no device talks to itself
     error: FOLDER/other.toml: line 1: format = "mapa-coefficients": expected "mapa-pattern"
     error: FOLDER/bytes.toml: line 1: expected text in UTF-8
     error: FOLDER/missing.toml: No such file or directory (os error 2)
-    error: FOLDER/: Is a directory (os error 21)
+    error: FOLDER/: is a folder, expected a regular file, or - for standard input
     error: FOLDER/wrong.toml: line 6: edge 1 joins vertex 1 to itself: no device talks to itself
     error: FOLDER/other.toml: line 1: format = "mapa-coefficients": expected "mapa-pattern"
     error: FOLDER/bytes.toml: line 1: expected text in UTF-8

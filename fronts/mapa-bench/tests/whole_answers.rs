@@ -28,8 +28,8 @@ fn an_answer_that_is_lost_is_an_error() {
         "topo --machine dgx-1v --json",
         "topo --machine dgx-1v --write toml",
         "allocate --machine dgx-1v --gpus 2",
-        "match --machine dgx-1v --pattern ring --gpus 4 --list --json",
-        "simulate --machine dgx-1v --generate jobs=5",
+        "match --machine dgx-1v --pattern ring --gpus 4 --list 3 --json",
+        "simulate --machine dgx-1v --generate mapa,jobs=5",
         "completions bash",
     ] {
         assert!(
@@ -83,41 +83,34 @@ fn outputs_follow_links_and_leave_devices_as_they_are() {
     let folder = Folder::new();
     folder.write("pattern.toml", "old");
     fs::create_dir(folder.at("links")).unwrap();
-    let commands: [(&str, &str); 4] = [
-        ("allocate --machine dgx-1v --gpus 2 --svg FILE", "<svg"),
-        (
-            "simulate --machine dgx-1v --generate jobs=5 --log FILE",
-            "mapa",
-        ),
-        (
-            "simulate --machine dgx-1v --generate jobs=5 --csv FILE",
-            "job",
-        ),
-        ("pattern from-words tp=4 --output FILE", "mapa-pattern"),
+    let commands = [
+        "allocate --machine dgx-1v --gpus 2 --svg FILE.svg",
+        "simulate --machine dgx-1v --generate mapa,jobs=5 --output FILE.csv",
+        "simulate --machine dgx-1v --generate mapa,jobs=5 --series FILE.json",
+        "simulate --machine dgx-1v --generate mapa,jobs=5 --save-jobs FILE.csv",
+        "pattern from-parallelism tp=4 --output FILE.toml",
     ];
-    for (at, (words, _)) in commands.iter().enumerate() {
+    for (at, words) in commands.iter().enumerate() {
+        let (_, kind) = words.rsplit_once('.').unwrap();
         // A mistake would replace the link, not the device.
-        let null = folder.at(&format!("links/null-{at}"));
+        let null = folder.at(&format!("links/null-{at}.{kind}"));
         symlink("/dev/null", &null).unwrap();
-        let output = folder.run(&words.replace("FILE", null.to_str().unwrap()));
+        let output = folder.run(&words.replace(&format!("FILE.{kind}"), null.to_str().unwrap()));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if said.contains("unexpected argument") {
-            panic!("{words}: {said}");
-        }
         assert!(output.status.success(), "{words}: {said}");
         assert!(fs::symlink_metadata(&null).unwrap().is_symlink(), "{words}");
 
-        let full = folder.at(&format!("links/full-{at}"));
+        let full = folder.at(&format!("links/full-{at}.{kind}"));
         symlink("/dev/full", &full).unwrap();
-        let output = folder.run(&words.replace("FILE", full.to_str().unwrap()));
+        let output = folder.run(&words.replace(&format!("FILE.{kind}"), full.to_str().unwrap()));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{words}: {said}");
         assert!(said.contains("No space left"), "{words}: {said}");
 
-        let link = folder.at(&format!("links/link-{at}"));
-        let target = folder.write(&format!("target-{at}"), "old");
+        let link = folder.at(&format!("links/link-{at}.{kind}"));
+        let target = folder.write(&format!("target-{at}.{kind}"), "old");
         symlink(&target, &link).unwrap();
-        let output = folder.run(&words.replace("FILE", link.to_str().unwrap()));
+        let output = folder.run(&words.replace(&format!("FILE.{kind}"), link.to_str().unwrap()));
         assert!(output.status.success(), "{words}");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "{words}");
         assert_ne!(fs::read_to_string(&target).unwrap(), "old", "{words}");
@@ -161,8 +154,8 @@ fn no_command_waits_for_what_is_no_file_or_reads_it_without_end() {
         "fit --machine dgx-1v FILE",
         "simulate --machine dgx-1v --jobs FILE",
         "simulate --machine dgx-1v --trace FILE",
-        "simulate --machine dgx-a100 --scheduler energy-plan,prices=FILE --generate jobs=2",
-        "simulate --machine dgx-a100 --scheduler learned,weights=FILE --generate jobs=2",
+        "simulate --machine dgx-a100 --scheduler energy-plan,prices=FILE --generate mapa,jobs=2",
+        "simulate --machine dgx-a100 --scheduler learned,weights=FILE --generate mapa,jobs=2",
         "slo replay FILE",
         "sweep FILE --into out",
         "tune --from FILE",

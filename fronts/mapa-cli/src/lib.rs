@@ -23,5 +23,5 @@ pub use discovery::Discovery;
 pub use failure::Failure;
 pub use features::require;
 pub use machine::{find, load};
-pub use output::{Output, in_order, progress};
+pub use output::{Bar, Output, in_order, progress};
 pub use rows::{CommandRow, SimulationRow, SystemCommand};

@@ -12,6 +12,7 @@ use mapa_front::answer::{Malformed, Refusal, Streamed, Versioned};
 use mapa_front::shell;
 use mapa_io::{
     StandardError, StandardOutput, coloured, message, printable, printable_json, shows_colours,
+    word,
 };
 use serde::Serialize;
 
@@ -307,7 +308,7 @@ pub fn in_order(answer: &impl Serialize) -> Result<serde_json::Value, Failure> {
 }
 
 /// A progress bar on standard error; hidden with `--json`, or where standard error is no terminal.
-pub fn progress(steps: usize, template: &str, output: &Output) -> Result<ProgressBar, Failure> {
+pub fn progress(steps: usize, template: &str, output: &Output) -> Result<Bar, Failure> {
     let target = if output.json {
         ProgressDrawTarget::hidden()
     } else {
@@ -315,5 +316,41 @@ pub fn progress(steps: usize, template: &str, output: &Output) -> Result<Progres
     };
     let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
     bar.set_style(ProgressStyle::with_template(template).map_err(Failure::malformed)?);
-    Ok(bar)
+    Ok(Bar(bar))
+}
+
+/// A progress bar. What it says may come from outside, and is escaped.
+#[derive(Debug)]
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    /// Says what is being done.
+    pub fn say(&self, what: &str) {
+        self.0.set_message(word(what).into_owned());
+    }
+
+    /// Sets how many steps there are.
+    pub fn set_length(&self, steps: u64) {
+        self.0.set_length(steps);
+    }
+
+    /// Adds so many steps that are to be done.
+    pub fn add_length(&self, steps: u64) {
+        self.0.inc_length(steps);
+    }
+
+    /// Sets how many steps are done.
+    pub fn set_done(&self, steps: u64) {
+        self.0.set_position(steps);
+    }
+
+    /// One step more is done.
+    pub fn step(&self) {
+        self.0.inc(1);
+    }
+
+    /// Removes the bar.
+    pub fn clear(&self) {
+        self.0.finish_and_clear();
+    }
 }

@@ -88,7 +88,7 @@ impl WholeFile {
             }),
             Err(error) => match in_place(&error, &target) {
                 Some(file) => Ok(Self::through(file)),
-                None => Err(error),
+                None => Err(without_draft(&error, folder_of(&target))),
             },
         }
     }
@@ -199,6 +199,14 @@ fn in_place(error: &io::Error, target: &Path) -> Option<File> {
     );
     let open = || OpenOptions::new().write(true).truncate(true).open(target);
     forbidden.then(open)?.ok()
+}
+
+/// The error without the random name of the draft, which is nobody's file.
+fn without_draft(error: &io::Error, folder: &Path) -> io::Error {
+    match fs::metadata(folder) {
+        Ok(_) => io::Error::from(error.kind()),
+        Err(plain) => plain,
+    }
 }
 
 fn folder_of(path: &Path) -> &Path {

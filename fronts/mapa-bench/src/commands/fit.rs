@@ -1,6 +1,5 @@
 //! `fit`: a model of bandwidth from measurements, with its errors and validations.
 
-use indicatif::ProgressBar;
 use mapa_front::Loaded;
 use mapa_front::answer::fit as answer;
 use mapa_front::commands::{FitOutcome, FitRequest};
@@ -41,7 +40,7 @@ pub(crate) fn fit(args: &FitArgs, output: &mut Output) -> Result<(), Failure> {
     let bar = progress(steps, "{bar:30} {pos}/{len} {msg}", output)?;
     let answer = work(args, &request, &loaded, &bar);
     // The bar is cleared first, or an error would be printed behind it.
-    bar.finish_and_clear();
+    bar.clear();
     let answer = answer?;
     if output.json {
         output.object(&answer.outcome.answer(&answer.written))
@@ -62,11 +61,11 @@ fn work(
     args: &FitArgs,
     request: &FitRequest,
     loaded: &Loaded,
-    bar: &ProgressBar,
+    bar: &mapa_cli::Bar,
 ) -> Result<FitAnswer, Failure> {
     let outcome = request.outcome(&LocalFiles, loaded, &mut |next, over| {
-        bar.set_message(next.to_owned());
-        bar.set_position(over as u64);
+        bar.say(next);
+        bar.set_done(over as u64);
     })?;
     let fit = &outcome.fit;
     let mut written = Vec::new();
@@ -76,7 +75,7 @@ fn work(
     }
     #[cfg(feature = "plots")]
     if let Some(folder) = &args.plot {
-        bar.set_message("plots");
+        bar.say("plots");
         mapa_cli::files::make_folder(folder)?;
         let machine = &outcome.machine;
         let title = format!("{}, {machine}, {}", args.name, args.method.name());

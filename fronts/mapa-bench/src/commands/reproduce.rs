@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use indicatif::ProgressBar;
 use mapa_front::answer::report::{self as answer, Experiments};
 use mapa_front::text::table;
 use mapa_front::{FileKind, Files as _};
@@ -12,10 +11,10 @@ use crate::cli::ReproduceArgs;
 use crate::systems::EXPERIMENTS;
 use mapa_cli::Failure;
 use mapa_cli::files::{self, LocalFiles, make_folder};
-use mapa_cli::{Output, in_order, progress};
+use mapa_cli::{Bar, Output, in_order, progress};
 
 /// A progress bar that an experiment moves.
-struct ExperimentBar<'a>(&'a ProgressBar);
+struct ExperimentBar<'a>(&'a Bar);
 
 impl Progress for ExperimentBar<'_> {
     fn tasks(&self, number: u64) {
@@ -23,15 +22,15 @@ impl Progress for ExperimentBar<'_> {
     }
 
     fn more(&self, number: u64) {
-        self.0.inc_length(number);
+        self.0.add_length(number);
     }
 
     fn done(&self) {
-        self.0.inc(1);
+        self.0.step();
     }
 
     fn doing(&self, what: &str) {
-        self.0.set_message(what.to_owned());
+        self.0.say(what);
     }
 }
 
@@ -59,7 +58,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
     }
     let bar = progress(0, "{bar:30} {pos}/{len} {msg}", output)?;
     let report = experiment.run(&plan, &ExperimentBar(&bar));
-    bar.finish_and_clear();
+    bar.clear();
     let report = report?;
     if output.json {
         output.object(&report.answer())?

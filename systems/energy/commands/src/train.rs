@@ -122,16 +122,16 @@ fn trained(args: &TrainArgs, config: &Config, output: &Output) -> Result<Trainer
     while !trainer.is_over() {
         trainer.update().map_err(Failure::malformed)?;
         write(&file, trainer.checkpoint())?;
-        bar.set_position(trainer.updates());
+        bar.set_done(trainer.updates());
         if let Some(last) = trainer.curve().last() {
-            bar.set_message(format!(
+            bar.say(&format!(
                 "late {:.1} % at {} steps",
                 100.0 * last.late,
                 last.steps
             ));
         }
     }
-    bar.finish_and_clear();
+    bar.clear();
     Ok(trainer)
 }
 

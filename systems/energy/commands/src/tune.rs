@@ -243,12 +243,12 @@ fn search(
         let best = tuning.best().map_or(String::new(), |judged| {
             format!(", best {:.4}", judged.score)
         });
-        bar.set_message(format!("{}{best}", tuning.doing()));
+        bar.say(&format!("{}{best}", tuning.doing()));
         let candidates = tuning.candidates();
         let scores = pool.install(|| {
             let each = candidates.par_iter().map(|candidate| {
                 let score = candidate.score(&asked.days, &asked.objective, yardstick, POWER);
-                bar.inc(1);
+                bar.step();
                 score
             });
             each.collect::<Result<Vec<f64>, _>>()
@@ -261,7 +261,7 @@ fn search(
             write(state, format!("{head}{text}"))?;
         }
     }
-    bar.finish_and_clear();
+    bar.clear();
     Ok(tuning)
 }
 

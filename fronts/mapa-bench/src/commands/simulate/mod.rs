@@ -63,12 +63,12 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         records_occupancy,
         &mut |step| match step {
             SimulateStep::Jobs(steps) => bar.set_length(steps as u64),
-            SimulateStep::Policy(name) => bar.set_message(name.to_owned()),
+            SimulateStep::Policy(name) => bar.say(name),
             // Jobs that are rejected or wait for ever do not end, so the bar may stop before its end.
-            _ => bar.inc(1),
+            _ => bar.step(),
         },
     );
-    bar.finish_and_clear();
+    bar.clear();
     let mut answer = SimulateAnswer {
         outcome: outcome?,
         written: Vec::new(),

@@ -163,12 +163,12 @@ fn run(
             .with_max_len(1)
             .map(|cell| {
                 let is_new = run_one(cell, store, args.rows)?;
-                bar.inc(1);
+                bar.step();
                 Ok::<_, Failure>(usize::from(is_new))
             })
             .try_reduce(|| 0, |a, b| Ok(a + b))
     });
-    bar.finish_and_clear();
+    bar.clear();
     done.new = new?;
     // Another process has finished the rest meanwhile.
     done.there += left.len() - done.new;
