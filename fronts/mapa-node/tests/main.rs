@@ -1,5 +1,6 @@
 //! The tests of the node: the ledger, and the program `mapa` with real processes.
 
+mod answers;
 mod attacks;
 mod common;
 #[cfg(feature = "slo")]
