@@ -249,10 +249,8 @@ fn amd_devices_are_found_where_nvidia_has_none() {
     );
     // NVIDIA's devices come first.
     let both = discover(&machine.with_command().cached()).unwrap();
-    assert!(
-        both.cached,
-        "who was not there is not looked for until asked"
-    );
+    assert!(!both.cached, "the command was not there before");
+    assert_eq!(both.by, Source::NvidiaSmi);
 }
 
 #[test]
