@@ -15,6 +15,8 @@ pub enum Error {
     Refused(Refusal),
     /// The ledger, a process or a file of the system could not be used. The message names it.
     Failed(String),
+    /// The ledger's disk is full, or fails for now. The change was not made, and may succeed later.
+    Storage(String),
 }
 
 impl Error {
@@ -38,7 +40,7 @@ impl Error {
             Self::Refused(Refusal::Infeasible(_)) => 69,
             Self::Refused(Refusal::LimitReached(_)) => 70,
             Self::Refused(Refusal::Busy(_)) => 75,
-            Self::Failed(_) => 125,
+            Self::Failed(_) | Self::Storage(_) => 125,
         }
     }
 }
@@ -46,7 +48,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(what) | Self::Failed(what) => f.write_str(what),
+            Self::Malformed(what) | Self::Failed(what) | Self::Storage(what) => f.write_str(what),
             Self::Refused(refusal) => {
                 let kind = refusal.kind().replace('_', " ");
                 write!(f, "{kind}: {refusal}")
@@ -86,6 +88,12 @@ impl From<mapa_live::Error> for Error {
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        Self::at("the ledger", error)
+        use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
+
+        let what = format!("the ledger: {error}");
+        match error.sqlite_error_code() {
+            Some(DiskFull | SystemIoFailure) => Self::Storage(what),
+            _ => Self::Failed(what),
+        }
     }
 }

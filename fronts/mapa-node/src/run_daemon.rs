@@ -283,6 +283,9 @@ struct DaemonRun<'a> {
     output: Output,
 }
 
+/// How long the daemon waits after its disk was full.
+const STORAGE_PAUSE: Duration = Duration::from_millis(250);
+
 impl DaemonRun<'_> {
     fn run(
         &self,
@@ -365,7 +368,19 @@ impl DaemonRun<'_> {
             driver.slo = Some(slo);
         }
         let mut ended = run_loop(&mut SchedulerRun::new(fleet), &mut *scheduler, &mut driver);
-        while let Ok(RunStop::LinksChanged) = ended {
+        loop {
+            match &ended {
+                Ok(RunStop::LinksChanged) => {
+                    info!("links of the machine have changed: the scheduler begins anew on it");
+                }
+                // Nothing was changed, and what holds is in the ledger: once its disk has room, the scheduler begins
+                // anew, as after a crash. Those who ask meanwhile are told.
+                Err(Error::Storage(error)) => {
+                    driver.reporter.error("ledger", error);
+                    driver.rest(STORAGE_PAUSE);
+                }
+                _ => break,
+            }
             ended = self.run_anew(&mut driver, &mut scheduler, began);
         }
         let ended = ended.map(drop);

@@ -1074,6 +1074,8 @@ fn a_daemon_that_dies_while_a_job_runs_hears_of_its_start_and_end_later() {
 fn the_page_names_the_tests_of_all_attacks() {
     let sources = [
         include_str!("attacks.rs"),
+        include_str!("answers.rs"),
+        include_str!("full_disk.rs"),
         include_str!("hostile.rs"),
         include_str!("http.rs"),
         include_str!("../src/daemon/journal.rs"),

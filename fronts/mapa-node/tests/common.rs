@@ -17,6 +17,8 @@ pub(crate) struct Place {
     machine: String,
     /// Further words behind the machine.
     more: Vec<String>,
+    /// The folder of the ledger, below the place's own.
+    ledger: &'static str,
 }
 
 impl Place {
@@ -35,7 +37,14 @@ impl Place {
             folder: tempfile::tempdir().unwrap(),
             machine: machine.to_owned(),
             more: Vec::new(),
+            ledger: "",
         }
+    }
+
+    /// The same place, with the ledger in a folder below, such as one on a disk of its own.
+    pub(crate) fn with_ledger_in(self, ledger: &'static str) -> Self {
+        std::fs::create_dir(self.path().join(ledger)).unwrap();
+        Self { ledger, ..self }
     }
 
     /// The same place, with these words behind every command.
@@ -67,7 +76,7 @@ impl Place {
     }
 
     pub(crate) fn ledger(&self) -> PathBuf {
-        self.path().join("ledger.db")
+        self.path().join(self.ledger).join("ledger.db")
     }
 
     /// The program with these words behind the machine and the ledger.

@@ -10,6 +10,7 @@ mod crowd;
 mod daemon;
 mod daemon_kills;
 mod docs;
+mod full_disk;
 mod gate;
 mod health;
 mod hostile;

@@ -275,6 +275,21 @@ impl NodeDriver<'_> {
         self.reporter.begin_anew();
     }
 
+    /// Decides nothing for so long. Signals and wake-ups are heard, throttles and the watchdog go on.
+    pub(crate) fn rest(&mut self, pause: Duration) {
+        let until = Instant::now() + pause;
+        while !self.end.is_due() {
+            self.reporter.ping_watchdog();
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            if let Some(message) = self.inbox.next(left) {
+                self.handle_message(message);
+            }
+        }
+    }
+
     /// Makes one change of the ledger, unless another daemon has taken the queue.
     pub(super) fn change<T>(
         &mut self,

@@ -146,7 +146,6 @@ impl Reporter {
         drop(status);
         self.events = 0;
         self.fragmentation = (BTreeSet::new(), 0.0);
-        info!("links of the machine have changed: the scheduler begins anew on it");
     }
 
     /// What the queue and the leases are.

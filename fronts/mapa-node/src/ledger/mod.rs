@@ -176,6 +176,7 @@ impl Ledger {
                     "{what}: expected a ledger of mapa, or a folder where one can be made"
                 ),
             ),
+            Error::Storage(what) => Error::Storage(format!("{}: {what}", place())),
             Error::Malformed(what) => Error::malformed(format_args!("{}: {what}", place())),
             other => other,
         };

@@ -224,7 +224,7 @@ pub(super) fn told(error: &Error) -> NodeAnswer {
             error: error.clone(),
             failed: false,
         },
-        Error::Failed(error) => NodeAnswer::Error {
+        Error::Failed(error) | Error::Storage(error) => NodeAnswer::Error {
             error: error.clone(),
             failed: true,
         },
