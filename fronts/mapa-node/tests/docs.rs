@@ -58,6 +58,18 @@ fn check(page: &str, least: usize) {
                 .unwrap();
             let said = String::from_utf8(output.stdout).unwrap();
             let said = said.replace(&user(), "tester");
+            // On a busy machine a job that waits may hear the daemon's own words for what it has said before.
+            let mut before = "";
+            let mut fewer = String::new();
+            for line in said.lines() {
+                let is_same = line.contains(": waiting at") && before.starts_with(line);
+                if !is_same {
+                    fewer += line;
+                    fewer.push('\n');
+                }
+                before = line;
+            }
+            let said = fewer;
             assert_eq!(said, expected, "{words}");
             commands += 1;
         }
