@@ -10,6 +10,7 @@ use mapa_topologies::Dump;
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
+use crate::time_limit::{self, Draft};
 
 /// The files of this machine, and standard input.
 #[derive(Clone, Copy, Debug)]
@@ -34,12 +35,15 @@ impl Files for LocalFiles {
 }
 
 fn read(file: &str) -> io::Result<Vec<u8>> {
-    if file != "-" {
-        return fs::read(file);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes)?;
-    Ok(bytes)
+    // A file may be a pipe whose other end takes its time.
+    time_limit::unlimited(|| {
+        if file != "-" {
+            return fs::read(file);
+        }
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes)?;
+        Ok(bytes)
+    })
 }
 
 /// The bytes of a file, or of standard input for `-`.
@@ -54,6 +58,7 @@ pub fn text(file: &str) -> Result<String, Failure> {
 
 /// Writes a file that a user named.
 pub fn write(file: &Path, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let _held = time_limit::hold();
     fs::write(file, contents).map_err(|error| Failure::at(file.display(), error))
 }
 
@@ -76,15 +81,18 @@ pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), Failure> {
 pub struct WholeFile {
     path: PathBuf,
     draft: BufWriter<NamedTempFile>,
+    noted: Draft,
 }
 
 impl WholeFile {
     /// A draft of the file at this path, which stays as it is for now.
     pub fn at(path: &Path) -> Result<Self, Failure> {
+        let _held = time_limit::hold();
         let draft =
             draft_in(folder_of(path)).map_err(|error| Failure::at(path.display(), error))?;
         Ok(Self {
             path: path.to_owned(),
+            noted: Draft::new(draft.path()),
             draft: BufWriter::new(draft),
         })
     }
@@ -96,13 +104,15 @@ impl WholeFile {
 
     /// Puts what was written in the place of the file.
     pub fn finish(self) -> Result<(), Failure> {
-        let Self { path, draft } = self;
+        let Self { path, draft, noted } = self;
+        let _held = time_limit::hold();
         let draft = draft.into_inner().map_err(io::IntoInnerError::into_error);
         let written = draft.and_then(|draft| {
             // The bytes come first: a rename that reaches the disk before them would name an empty file.
             draft.as_file().sync_all()?;
             draft.persist(&path).map_err(|failed| failed.error)
         });
+        drop(noted);
         written.map_err(|error| Failure::at(path.display(), error))?;
         // The new name is on disk once its folder is. Some systems cannot sync a folder.
         let _ = File::open(folder_of(&path)).and_then(|folder| folder.sync_all());

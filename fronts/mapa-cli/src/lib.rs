@@ -17,11 +17,13 @@ pub mod files;
 mod machine;
 mod output;
 mod rows;
+pub mod time_limit;
 
 pub use colours::COLOURS;
 pub use discovery::Discovery;
 pub use failure::Failure;
 pub use features::require;
 pub use machine::{find, load};
-pub use output::{Output, in_order, progress};
+pub use output::{Output, in_order, progress, within};
 pub use rows::{CommandRow, SimulationRow, SystemCommand};
+pub use time_limit::TimeLimit;

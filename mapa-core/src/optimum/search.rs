@@ -48,6 +48,7 @@ impl<'o, 'a> Problem<'o, 'a> {
             bounds,
             top: Vec::new(),
             stats: SearchStats::default(),
+            ask: 0,
         };
         // A device that must be included and has no room leaves no placement.
         if !self.request.must_include.is_subset(&run.domains.union) {

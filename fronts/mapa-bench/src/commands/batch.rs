@@ -7,6 +7,7 @@ use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::LocalFiles;
+use mapa_cli::time_limit;
 use mapa_front::Loaded;
 use mapa_front::answer::allocate::{Line, NotDone};
 use mapa_front::commands::Batch;
@@ -23,12 +24,14 @@ pub(super) fn batch(source: &str, loaded: Loaded, output: &mut Output) -> Result
     let mut batch = Batch::new(&NAMES, &LocalFiles, loaded);
     let mut malformed = 0;
     // Lines are bytes, so that one which is not UTF-8 gets its answer too: it is malformed.
-    for (line, number) in input.split(b'\n').zip(1..) {
+    let mut lines = input.split(b'\n').zip(1..);
+    // Each line has the whole time limit. Waiting for it has none.
+    while let Some((line, number)) = time_limit::unlimited(|| lines.next()) {
         let line = line.map_err(wrong)?;
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let answer = batch.answer(number, &line);
+        let answer = time_limit::anew(|| batch.answer(number, &line));
         malformed += usize::from(matches!(answer, Line::NotDone(NotDone::Malformed { .. })));
         output.object(&answer)?;
         // The program at the other end may wait for this answer before it sends its next request.

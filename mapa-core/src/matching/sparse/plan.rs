@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::error::{Error, ErrorKind};
 use crate::graph::Graph;
 use crate::matching::plan::{MatchConfig, Matcher};
-use crate::matching::symmetry::Coloured;
+use crate::matching::symmetry::{Coloured, Symmetry};
 use crate::pattern::{Demand, Pattern};
 use crate::topology::MAX_DEVICES;
 
@@ -82,7 +82,10 @@ impl GraphMatcher {
             return None;
         }
         self.dense
-            .get_or_init(|| Some(self.config.compile(&as_job(&self.pattern).ok()?)))
+            .get_or_init(|| {
+                let matcher = self.config.compile(&as_job(&self.pattern).ok()?);
+                matcher.is_whole().then_some(matcher)
+            })
             .as_ref()
     }
 }
@@ -103,9 +106,11 @@ fn as_job(pattern: &Graph) -> Result<Pattern, Error> {
     Ok(Pattern::with(pattern.len(), edges, demands))
 }
 
-/// The symmetry conditions, and the order of the group.
+/// The symmetry conditions, and the order of the group. If the thread's [`StopFlag`](crate::StopFlag) ends this, there are
+/// none, and a search ends at its first node.
 fn symmetry(pattern: &Graph) -> Result<(Vec<Option<u32>>, u128), Error> {
     let symmetry = Coloured::new(&as_job(pattern)?).symmetry();
+    let symmetry = symmetry.unwrap_or_else(|| Symmetry::none(pattern.len()));
     Ok((
         symmetry
             .below

@@ -9,9 +9,10 @@ use super::plan::GraphMatcher;
 use super::space::Space;
 use super::tail::TailScratch;
 use crate::graph::Graph;
-use crate::matching::limits::{Limits, SearchStats};
+use crate::matching::limits::{Limits, SearchStats, StopReason};
 use crate::matching::meter::Meter;
 use crate::matching::run::Outcome;
+use crate::stop_flag::StopFlag;
 use crate::view::Stop;
 
 /// A compiled pattern graph in a target graph. It is cheap to copy; its terminal methods run it.
@@ -143,6 +144,13 @@ impl<'a> GraphSearch<'a> {
         let Some(mut space) = self.space() else {
             return SearchStats::default();
         };
+        // Where no vertex has to be placed, no meter would look at the flag.
+        if StopFlag::is_current_set() {
+            return SearchStats {
+                stopped: StopReason::TimeLimit,
+                ..SearchStats::default()
+            };
+        }
         // Each class of matches has as many raw ones as the pattern has automorphisms. Without the
         // symmetry conditions, more of the last vertices may be counted without being placed.
         let class = self.matcher.class;

@@ -117,7 +117,12 @@ fn trained(args: &TrainArgs, config: &Config, output: &Output) -> Result<Trainer
     };
     let mut trainer = trainer?;
     let updates = config.updates();
-    let bar = progress(updates as usize, "{bar:30} {pos}/{len} {msg} {eta}", output)?;
+    let bar = progress(
+        updates as usize,
+        "updates",
+        "{bar:30} {pos}/{len} {msg} {eta}",
+        output,
+    )?;
     while !trainer.is_over() {
         trainer.update().map_err(Failure::malformed)?;
         write_whole(&file, &trainer.checkpoint())?;

@@ -236,7 +236,7 @@ fn search(
         .num_threads(threads.map_or(1, std::num::NonZeroUsize::get))
         .build()
         .map_err(Failure::malformed)?;
-    let bar = progress(0, "{spinner} {pos} candidates, {msg}", output)?;
+    let bar = progress(0, "candidates", "{spinner} {pos} candidates, {msg}", output)?;
     while !tuning.is_done() {
         let best = tuning.best().map_or(String::new(), |judged| {
             format!(", best {:.4}", judged.score)

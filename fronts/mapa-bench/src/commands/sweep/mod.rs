@@ -155,7 +155,12 @@ fn run(
         .num_threads(threads)
         .build()
         .map_err(Failure::malformed)?;
-    let bar = progress(left.len(), "{bar:30} {pos}/{len} cells, {eta} left", output)?;
+    let bar = progress(
+        left.len(),
+        "cells",
+        "{bar:30} {pos}/{len} cells, {eta} left",
+        output,
+    )?;
     // Tasks of one cell each, nearly in order: a killed sweep then loses the fewest cells.
     let new = pool.install(|| {
         left.par_iter()
