@@ -36,3 +36,4 @@ mod simulate;
 mod snapshots;
 mod sweep;
 mod systems;
+mod time_limit;

@@ -9,6 +9,7 @@
 )]
 
 pub mod args;
+pub mod bounds;
 mod colours;
 mod discovery;
 mod failure;

@@ -16,15 +16,13 @@ use std::time::{Duration, Instant};
 use clap::{Arg, ArgMatches};
 use indicatif::ProgressBar;
 use mapa_core::StopFlag;
+use mapa_front::TimeWord;
 
 /// How long after its limit a command is ended.
 const GRACE: Duration = Duration::from_millis(40);
 
 /// How long before the limit searches are told to end, at most: a tenth of the limit.
 const LEAD: Duration = Duration::from_millis(100);
-
-/// The longest limit: a year.
-const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 /// The name of the option.
 const OPTION: &str = "time_limit";
@@ -72,7 +70,7 @@ impl TimeLimit {
         Arg::new(OPTION)
             .long("time-limit")
             .value_name("TIME|none")
-            .value_parser(parse)
+            .value_parser(clap::value_parser!(TimeWord))
             .global(true)
             .hide_short_help(true)
             .help(format!(
@@ -83,7 +81,7 @@ impl TimeLimit {
     /// The limit of a command line; `None` if there is none.
     #[must_use]
     pub fn of(self, matches: &ArgMatches) -> Option<Duration> {
-        let given = matches.try_get_one::<Given>(OPTION).ok().flatten();
+        let given = matches.try_get_one::<TimeWord>(OPTION).ok().flatten();
         given.map_or(self.default, |given| given.0)
     }
 
@@ -115,35 +113,6 @@ impl TimeLimit {
             work()
         }
     }
-}
-
-/// What the command line says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Given(Option<Duration>);
-
-/// Reads a limit.
-fn parse(text: &str) -> Result<Given, String> {
-    if text == "none" || text == "0" {
-        return Ok(Given(None));
-    }
-    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[number.len()..] {
-        "ms" => Some(0.001),
-        "" | "s" => Some(1.0),
-        "m" => Some(60.0),
-        "h" => Some(3600.0),
-        "d" => Some(86_400.0),
-        _ => None,
-    };
-    let is_plain = number.bytes().all(|c| c.is_ascii_digit() || c == b'.');
-    let seconds = number.parse::<f64>().ok().filter(|_| is_plain).zip(unit);
-    let limit = seconds.and_then(|(number, unit)| Duration::try_from_secs_f64(number * unit).ok());
-    limit
-        .filter(|limit| (Duration::from_millis(1)..=LONGEST).contains(limit))
-        .map(|limit| Given(Some(limit)))
-        .ok_or_else(|| {
-            "expected a time from 1ms to 365d such as 10, 10s, 500ms, 2m or 1h, or none".to_owned()
-        })
 }
 
 /// A limit as options write it.
@@ -368,44 +337,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_times_or_none() {
-        let read = |text: &str| parse(text).map(|given| given.0.map(|limit| limit.as_millis()));
-        for (text, millis) in [
-            ("10", 10_000),
-            ("10s", 10_000),
-            ("0.3", 300),
-            ("500ms", 500),
-            ("2m", 120_000),
-            ("1h", 3_600_000),
-            ("365d", 365 * 86_400_000),
-        ] {
-            assert_eq!(read(text), Ok(Some(millis)), "{text}");
-        }
-        assert_eq!((read("none"), read("0")), (Ok(None), Ok(None)));
-        for text in [
-            "",
-            "s",
-            "-1",
-            "+1",
-            "1e3",
-            "nan",
-            "inf",
-            "1.5.2",
-            "366d",
-            "0s",
-            "0.1ms",
-            "10 s",
-            "10µs",
-            "99999999999999999999999d",
-        ] {
-            assert!(read(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
     fn help_writes_limits_as_they_are_read() {
         for limit in [Duration::from_secs(10), Duration::from_millis(1500)] {
-            assert_eq!(parse(&words(limit)), Ok(Given(Some(limit))));
+            assert_eq!(words(limit).parse(), Ok(TimeWord(Some(limit))));
         }
     }
 }

@@ -28,10 +28,7 @@ pub(super) struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     pub(super) fn new(limits: Limits, until: Option<Stop<'a>>) -> Self {
-        let ask = if StopFlag::is_watched() {
-            // A search with a matcher that was not compiled to its end must end at its first node.
-            0
-        } else if until.is_some() {
+        let ask = if until.is_some() || StopFlag::is_watched() {
             ASKED_EVERY
         } else {
             u64::MAX
@@ -48,6 +45,15 @@ impl<'a> Meter<'a> {
             hard,
             ask,
         }
+    }
+
+    /// This meter for a search with a matcher that was compiled to its end, or was not. The latter must end at its first
+    /// node: it would show matches several times.
+    pub(super) fn of_matcher(mut self, is_whole: bool) -> Self {
+        if !is_whole {
+            (self.ask, self.quiet, self.hard) = (0, 0, 0);
+        }
+        self
     }
 
     /// What was done so far.
@@ -153,6 +159,15 @@ impl<'a> Meter<'a> {
         };
         self.quiet = self.hard.min(self.ask);
         goes_on
+    }
+
+    /// Whether the flag is set; the reason is noted then.
+    pub(super) fn is_over_time(&mut self) -> bool {
+        let is_over = StopFlag::is_current_set();
+        if is_over {
+            self.stopped = StopReason::TimeLimit;
+        }
+        is_over
     }
 
     fn is_out_of_time(&self) -> bool {

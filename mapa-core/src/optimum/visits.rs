@@ -73,15 +73,17 @@ pub(super) struct SearchRun<'r, 'o, 'a> {
     pub(super) stats: SearchStats,
     /// At this many nodes the time is looked at again.
     pub(super) ask: u64,
+    /// How many nodes pass between two looks.
+    pub(super) ask_every: u64,
 }
 
-/// How many nodes pass between two looks at the time.
-const ASKED_EVERY: u64 = 1024;
+/// How many nodes of a matcher pass between two looks at the time.
+pub(super) const ASKED_EVERY: u64 = 1024;
 
 impl<'o, 'a> SearchRun<'_, 'o, 'a> {
     /// The cost of looking at the set of a match, in nodes. Its value may depend on every pair of devices, and a
     /// node of the matcher takes as long as some dozens of pairs.
-    fn cost_of_set(&self, part: &DeviceSet) -> u64 {
+    pub(super) fn cost_of_set(part: &DeviceSet) -> u64 {
         1 + (part.len() as u64).pow(2) / 64
     }
 
@@ -102,7 +104,7 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
         }
         self.stats.nodes = self.stats.nodes.saturating_add(nodes);
         if self.stats.nodes >= self.ask {
-            self.ask = self.stats.nodes.saturating_add(ASKED_EVERY);
+            self.ask = self.stats.nodes.saturating_add(self.ask_every);
             if self.problem.view.is_out_of_time() {
                 self.stats.stopped = StopReason::of_time();
             }
@@ -337,13 +339,13 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
         let looks_at_sets =
             known.is_none() && self.problem.objectives().any(|o| o.is_of_set(pattern));
         let cost = if looks_at_sets {
-            self.cost_of_set(part)
+            Self::cost_of_set(part)
         } else {
             // The criteria that see the rank order are computed for each match.
             pattern.edges().len() as u64 / 8
         };
         let mut left = self.problem.left(&stats).nodes;
-        let mut ask = left;
+        let mut ask = left.saturating_sub(ASKED_EVERY);
         let (mut spent, mut is_late) = (false, false);
         let domains = Rc::clone(&self.domains);
         self.problem

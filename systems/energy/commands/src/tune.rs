@@ -22,7 +22,7 @@ use args::DrawName;
 pub(crate) use args::TuneArgs;
 use mapa_cli::Failure;
 use mapa_cli::files::{self, write_whole};
-use mapa_cli::{Output, SystemCommand, progress};
+use mapa_cli::{Output, SystemCommand, progress, time_limit};
 
 /// GPUs draw what the published code has for an A100: no other table is known.
 const POWER: Power = Power::A100;
@@ -236,6 +236,10 @@ fn search(
         .num_threads(threads.map_or(1, std::num::NonZeroUsize::get))
         .build()
         .map_err(Failure::malformed)?;
+    if let Some(state) = &state {
+        let kept = state.display();
+        time_limit::keeps(format_args!("{kept} is kept: --resume goes on"));
+    }
     let bar = progress(0, "candidates", "{spinner} {pos} candidates, {msg}", output)?;
     while !tuning.is_done() {
         let best = tuning.best().map_or(String::new(), |judged| {
