@@ -1,9 +1,9 @@
 //! A flag by which a caller ends long work from outside, such as at a time limit.
 //!
-//! The library reads no clock. The caller's timer sets the flag, or its closure says when it is set; and whatever takes long looks at it now and then: a
-//! search, the compilation of a pattern, a simulation. The flag belongs to a thread, and not to a request, since most
-//! of this work has no request: a pattern is compiled before it is searched for, and a score may need a packing.
-//! As long as the flag is not set, every answer is the one without a flag.
+//! The library reads no clock. The caller's timer sets the flag, or its closure says when it is set. Whatever takes long
+//! looks at it now and then: a search, the compilation of a pattern. The flag belongs to a thread, and not to a request,
+//! since much of this work has no request: a pattern is compiled before it is searched for. As long as the flag is not
+//! set, every answer is the one without a flag.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -42,3 +42,34 @@ impl<P: Policy> Policy for Timed<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mapa_core::{Pattern, StopReason, greedy};
+    use mapa_front::MachineSpec;
+
+    use super::*;
+    use crate::local_files::NoFiles;
+
+    #[test]
+    fn a_decision_that_takes_minutes_ends_in_time_with_the_best_so_far() {
+        let loaded = MachineSpec::named("ring:300").load(&NoFiles, &mut |_| {});
+        let loaded = loaded.unwrap();
+        let request = Request::new(Pattern::ring(200));
+        let decide = |limit| {
+            let view = loaded.idle.view();
+            Timed::new(greedy(), Some(limit)).decide(&request, &view)
+        };
+        for limit in [Duration::from_nanos(1), Duration::from_millis(50)] {
+            let stopped = match decide(limit) {
+                Ok(decision) => decision.search().stopped,
+                Err(Refusal::LimitReached(stats)) => stats.stopped,
+                Err(other) => panic!("{other}"),
+            };
+            assert_eq!(stopped, StopReason::TimeLimit);
+        }
+        let small = Request::new(Pattern::ring(2));
+        let unlimited = Timed::new(greedy(), None).decide(&small, &loaded.idle.view());
+        assert!(unlimited.unwrap().search().complete());
+    }
+}
