@@ -117,8 +117,6 @@ fn trained(args: &TrainArgs, config: &Config, output: &Output) -> Result<Trainer
     };
     let mut trainer = trainer?;
     let updates = config.updates();
-    let kept = file.display();
-    time_limit::keeps(format_args!("{kept} is kept: --resume goes on"));
     let bar = progress(
         updates as usize,
         "updates",
@@ -128,6 +126,8 @@ fn trained(args: &TrainArgs, config: &Config, output: &Output) -> Result<Trainer
     while !trainer.is_over() {
         trainer.update().map_err(Failure::malformed)?;
         write_whole(&file, &trainer.checkpoint())?;
+        let kept = file.display();
+        time_limit::keeps(format_args!("{kept} is kept: --resume goes on"));
         bar.set_position(trainer.updates());
         if let Some(last) = trainer.curve().last() {
             bar.set_message(format!(

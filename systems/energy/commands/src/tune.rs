@@ -236,10 +236,6 @@ fn search(
         .num_threads(threads.map_or(1, std::num::NonZeroUsize::get))
         .build()
         .map_err(Failure::malformed)?;
-    if let Some(state) = &state {
-        let kept = state.display();
-        time_limit::keeps(format_args!("{kept} is kept: --resume goes on"));
-    }
     let bar = progress(0, "candidates", "{spinner} {pos} candidates, {msg}", output)?;
     while !tuning.is_done() {
         let best = tuning.best().map_or(String::new(), |judged| {
@@ -261,6 +257,8 @@ fn search(
         if let Some(state) = &state {
             let text = tuning.write().map_err(Failure::malformed)?;
             write_whole(state, format!("{head}{text}").as_bytes())?;
+            let kept = state.display();
+            time_limit::keeps(format_args!("{kept} is kept: --resume goes on"));
         }
     }
     bar.finish_and_clear();
