@@ -60,8 +60,8 @@ fn hard_work_ends_at_the_time_limit_with_a_refusal_or_with_what_it_has() {
     folder.write("clique.txt", clique(400));
     let sweep = "machines = \"dgx-1v\"\ngenerate = \"mapa,jobs=2000\"\nseeds = \"1..1000\"\n";
     folder.write("sweep.toml", sweep);
-    for words in HARD.lines() {
-        let words = format!("{words} --time-limit 300ms --json");
+    for line in HARD.lines() {
+        let words = format!("{line} --time-limit 300ms --json");
         let output = folder.run(&words);
         let stdout = String::from_utf8(output.stdout).unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -74,7 +74,7 @@ fn hard_work_ends_at_the_time_limit_with_a_refusal_or_with_what_it_has() {
                 assert!(reason.contains("time limit"), "{words}: {reason}");
             }
             Some(0) => {
-                let takes_best = ["allocate", "compare", "match"].contains(&command_of(words));
+                let takes_best = ["allocate", "compare", "match"].contains(&command_of(line));
                 assert!(takes_best && stdout.contains("false"), "{words}: {stdout}");
             }
             other => panic!("{words}: {other:?}: {stdout} {stderr}"),
@@ -86,12 +86,12 @@ fn hard_work_ends_at_the_time_limit_with_a_refusal_or_with_what_it_has() {
 #[test]
 fn what_is_done_of_a_sweep_stays() {
     let folder = Folder::new();
-    let sweep = "machines = \"dgx-1v\"\ngenerate = \"mapa,jobs=10\"\nseeds = \"1..3000\"\n";
+    let sweep = "machines = \"dgx-1v\"\ngenerate = \"mapa,jobs=10\"\nseeds = \"1..20000\"\n";
     folder.write("sweep.toml", sweep);
-    let output = folder.run("sweep sweep.toml --into cells --time-limit 3s");
+    let output = folder.run("sweep sweep.toml --into cells --time-limit 10s");
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(3), "{stdout}");
-    let expected = "of 3000 cells done: the same command goes on with the rest";
+    let expected = "of 20000 cells done: the same command goes on with the rest";
     assert!(stdout.contains(expected), "{stdout}");
     assert_eq!(drafts(folder.root()), [""; 0]);
     // Every cell that is there is whole.
@@ -100,7 +100,7 @@ fn what_is_done_of_a_sweep_stays() {
     let files = fs::read_dir(folder.at("cells")).unwrap().count();
     let finished = cells.iter().filter(|cell| cell["finished"] == true).count();
     assert!(
-        (1..3000).contains(&finished) && finished <= files,
+        (1..20000).contains(&finished) && finished <= files,
         "{finished} of {files}"
     );
 }
