@@ -31,6 +31,7 @@ fn command_of(words: &str) -> &str {
 
 /// Commands whose work is small: they answer, or they are ended.
 const SMALL: &[&str] = &[
+    "defrag --machine dgx-1v --job a=0,1 --job b=4 --job c=6 --want 4",
     "score --machine dgx-2 --devices 0,1,2,3,4,5,6,7,8,9,10,11",
     "mig --gpu a100-40gb",
     "pattern from-parallelism tp=4,pp=2,dp=8",

@@ -30,7 +30,7 @@ pub(crate) struct ReproduceArgs {
     pub(crate) into: Option<PathBuf>,
     /// The number of job files to draw. Intervals are over files: use at least 50 for
     /// intervals to rely on [default: the experiment's own, see --list].
-    #[arg(long, value_name = "N", value_parser = |text: &str| bounds::within(text, 0..=100_000))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| bounds::within::<usize>(text, 0..=100_000))]
     pub(crate) files: Option<usize>,
     /// The seed of the first job file; each further file has the next seed [default: the
     /// experiment's own].

@@ -48,7 +48,7 @@ pub(crate) struct TrainArgs {
     pub(crate) into: PathBuf,
     /// The number of starts to learn from, rounded up to whole updates [default: that of the
     /// settings, 500000 or 200000].
-    #[arg(long, value_name = "N", value_parser = |text: &str| bounds::within(text, 1..=100_000_000))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| bounds::within::<u64>(text, 1..=100_000_000))]
     pub(crate) steps: Option<u64>,
     /// The seed of first weights, days and actions.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
@@ -60,6 +60,6 @@ pub(crate) struct TrainArgs {
     #[arg(long)]
     pub(crate) resume: bool,
     /// The number of fresh days on which the net is compared with rules.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = |text: &str| bounds::within(text, 1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = |text: &str| bounds::within::<usize>(text, 1..=10_000))]
     pub(crate) days: usize,
 }

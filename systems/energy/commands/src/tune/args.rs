@@ -90,7 +90,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "searched-layouts")]
     pub(crate) from: String,
     /// The rounds of 30 candidates.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = |text: &str| bounds::within(text, 0..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = |text: &str| bounds::within::<u32>(text, 0..=100_000))]
     pub(crate) rounds: u32,
     /// The weights of late jobs, tardiness and energy.
     #[arg(
