@@ -19,7 +19,7 @@ use mapa_core::StopFlag;
 use mapa_front::TimeWord;
 
 /// How long after its limit a command is ended.
-const GRACE: Duration = Duration::from_millis(40);
+const GRACE: Duration = Duration::from_millis(30);
 
 /// How long before the limit searches are told to end, at most: a tenth of the limit.
 const LEAD: Duration = Duration::from_millis(100);
