@@ -114,7 +114,7 @@ impl<'s, 'a, const W: usize> SearchParts<'s, 'a, W> {
         let threads = self.search.threads.min(self.parts.len());
         let flag = StopFlag::current();
         // The scope itself may run on a thread of the pool.
-        let work = || StopFlag::pass_on(flag.as_ref(), &work);
+        let work = || StopFlag::pass_on(flag.as_ref(), work);
         rayon::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|_| work());
