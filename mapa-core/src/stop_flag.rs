@@ -140,7 +140,8 @@ mod tests {
             assert!(!StopFlag::is_current_set());
             inner.watch(|| assert!(StopFlag::is_current_set()));
             assert!(!StopFlag::is_current_set() && StopFlag::is_watched());
-            let unwound = std::panic::catch_unwind(|| inner.watch(|| panic!("on purpose")));
+            let unwind = || inner.watch(|| panic!("on purpose"));
+            let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(unwind));
             assert!(unwound.is_err() && !StopFlag::is_current_set());
         });
         assert!(!StopFlag::is_watched());
