@@ -25,6 +25,7 @@ mod sensitivity;
 mod settings;
 pub mod sharing;
 mod state;
+mod stop_flag;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod topology;
@@ -66,6 +67,7 @@ pub use score::{
 pub use sensitivity::Sensitivity;
 pub use settings::{Setting, Settings};
 pub use state::Usage;
+pub use stop_flag::StopFlag;
 pub use topology::{
     Device, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, HostLinks,
     HostNetwork, HostRates, Link, LinksUp, NodeId, NodeKind, Pair, PeerAccess, PeerSource, Region,

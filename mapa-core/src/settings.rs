@@ -5,6 +5,7 @@
 //! that is unknown or set twice is an error. Errors begin with the wrong word and end with the
 //! expected form.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use crate::error::{Error, ErrorKind};
@@ -65,6 +66,16 @@ impl<'t> Setting<'t> {
     /// If it is not a whole number in the range of `T`.
     pub fn whole<T: FromStr>(&self) -> Result<T, Error> {
         self.read("a whole number", |value| value.parse().ok())
+    }
+
+    /// The value as a whole number of at most `most`: more is a mistake.
+    ///
+    /// # Errors
+    /// If it is none, or is greater.
+    pub fn whole_to<T: FromStr + PartialOrd + Display>(&self, most: T) -> Result<T, Error> {
+        self.read(&format!("a whole number, at most {most}"), |value| {
+            value.parse().ok().filter(|number| *number <= most)
+        })
     }
 
     /// The value as a finite number of at least `least`, or the word `none` as infinity. `expected`

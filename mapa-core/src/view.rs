@@ -6,6 +6,7 @@ use crate::ids::{DeviceId, LeaseId, MachineId, PortId};
 use crate::mig::{Instance, Layout};
 use crate::pattern::Demand;
 use crate::state::{AllocationState, Usage};
+use crate::stop_flag::StopFlag;
 use crate::topology::{DeviceSet, HardwareGraph};
 
 /// Returns whether a search should stop. A closure of the caller, as the library reads no clock.
@@ -424,6 +425,11 @@ impl<'a> View<'a> {
 
     pub(crate) fn stop(&self) -> Option<Stop<'a>> {
         self.until
+    }
+
+    /// Whether the time for a decision is over: by the caller's deadline, or by the [flag](StopFlag) of this thread.
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        self.until.is_some_and(|stop| stop()) || StopFlag::is_current_set()
     }
 }
 

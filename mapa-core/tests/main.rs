@@ -26,4 +26,5 @@ mod ring_packing;
 mod settings;
 mod step_time;
 mod tables;
+mod time_limit;
 mod twins;

@@ -27,7 +27,7 @@ pub const SCHEDULERS: [NamedScheduler; 7] = [
         |policy, settings, _| {
             let scheduler = Conservative::new(policy);
             Ok(match settings.get("depth") {
-                Some(depth) => Box::new(scheduler.depth(depth.whole()?)),
+                Some(depth) => Box::new(scheduler.depth(depth.whole_to(1_000_000)?)),
                 None => Box::new(scheduler),
             })
         },

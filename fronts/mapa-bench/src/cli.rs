@@ -1,8 +1,10 @@
 //! The command line: arguments and help texts. Nothing here reads a file or a machine.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use mapa_cli::TimeLimit;
 use mapa_front::shell::CommandGroup;
 
 use crate::features;
@@ -68,6 +70,8 @@ Your own machine: mapa-bench topo --live, or
 /// The command that a command line names, with its arguments.
 pub(crate) struct Cli {
     pub(crate) json: bool,
+    /// What the command does at its time limit, and the limit; `None` for a command without one.
+    pub(crate) limit: Option<(TimeLimit, Option<Duration>)>,
     pub(crate) command: Command,
 }
 
@@ -123,6 +127,14 @@ impl Row {
         }
     }
 
+    /// What it does at its time limit; `None` if it has none.
+    fn time_limit(self) -> Option<TimeLimit> {
+        match self {
+            Self::General(row) => row.time_limit,
+            Self::Brought(row) => row.time_limit(),
+        }
+    }
+
     /// Reads the arguments.
     fn read(self, matches: &ArgMatches) -> Result<Command, clap::Error> {
         Ok(match self {
@@ -148,7 +160,12 @@ impl Cli {
             let (row, own) =
                 named.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))?;
             let command = row.read(own)?;
-            Ok(Self { json, command })
+            let limit = row.time_limit().map(|limit| (limit, limit.of(own)));
+            Ok(Self {
+                json,
+                limit,
+                command,
+            })
         };
         parts().map_err(|error: clap::Error| error.format(&mut command))
     }

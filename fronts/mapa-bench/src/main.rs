@@ -28,7 +28,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use cli::{Cli, Command, General};
-use mapa_cli::{Failure, Output};
+use mapa_cli::{Failure, Output, within};
 use mapa_front::shell;
 
 fn main() -> ExitCode {
@@ -47,6 +47,14 @@ fn main() -> ExitCode {
             return Output::new(json).arguments(told, |option| defaults::takes(&words, option));
         }
     };
+    match cli.limit {
+        Some((limit, time)) => within(limit, time, cli.json, || answer(&cli)),
+        None => answer(&cli),
+    }
+}
+
+/// Runs the command, and prints why if there is no answer.
+fn answer(cli: &Cli) -> ExitCode {
     let mut output = Output::new(cli.json);
     let done = match &cli.command {
         Command::General(own) => run(own, &mut output),

@@ -3,7 +3,7 @@
 
 use clap::{ArgMatches, Args};
 use mapa_cli::args::SimulateArgs;
-use mapa_cli::{CommandRow, Failure, Output, SimulationRow};
+use mapa_cli::{CommandRow, Failure, Output, SimulationRow, TimeLimit};
 use mapa_front::names::Names;
 #[cfg(feature = "energy")]
 use mapa_system_energy_commands as energy;
@@ -172,6 +172,11 @@ impl BroughtCommand {
             Some(row) => (row.command)(),
             None => LeftOut::augment_args(self.listed()),
         }
+    }
+
+    /// What it does at its time limit; `None` if this build leaves it out.
+    pub(crate) fn time_limit(&self) -> Option<TimeLimit> {
+        self.row.map(|row| row.time_limit)
     }
 
     /// Runs the command.

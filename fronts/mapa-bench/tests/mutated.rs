@@ -31,9 +31,36 @@ impl Random {
 
 /// What is put into a text: numbers at their limits, quotes, separators, and what opens.
 const PIECES: [&str; 30] = [
-    "0", "-1", "1e400", "NaN", "inf", "-inf", "18446744073709551616", "4294967296", "1e-400", "0.1",
-    "\0", "\u{feff}", "\u{202e}", "\u{1b}[2J", "\"", "'", ",", "\t", "\n", "\r\n", ";", "=", "[", "{",
-    "(", "<a>", "null", "true", "../../x", "é",
+    "0",
+    "-1",
+    "1e400",
+    "NaN",
+    "inf",
+    "-inf",
+    "18446744073709551616",
+    "4294967296",
+    "1e-400",
+    "0.1",
+    "\0",
+    "\u{feff}",
+    "\u{202e}",
+    "\u{1b}[2J",
+    "\"",
+    "'",
+    ",",
+    "\t",
+    "\n",
+    "\r\n",
+    ";",
+    "=",
+    "[",
+    "{",
+    "(",
+    "<a>",
+    "null",
+    "true",
+    "../../x",
+    "é",
 ];
 
 /// A mutation of these bytes.
@@ -41,7 +68,9 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
     let (at, other) = (random.below(bytes.len() + 1), random.below(bytes.len() + 1));
     let (low, high) = (at.min(other), at.max(other));
     match random.below(10) {
-        0 if !bytes.is_empty() => bytes[at.min(other).min(high.saturating_sub(1))] ^= 1 << random.below(8),
+        0 if !bytes.is_empty() => {
+            bytes[at.min(other).min(high.saturating_sub(1))] ^= 1 << random.below(8)
+        }
         1 => bytes.truncate(at),
         2 => drop(bytes.drain(low..high)),
         3 => {
@@ -58,7 +87,8 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
             bytes.splice(at..at, piece.bytes());
         }
         6 => {
-            let mut lines: Vec<Vec<u8>> = bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+            let mut lines: Vec<Vec<u8>> =
+                bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
             let (a, b) = (random.below(lines.len()), random.below(lines.len()));
             lines.swap(a, b);
             *bytes = lines.join(&b'\n');
@@ -73,7 +103,10 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
             // A number in the text becomes another.
             let digits = bytes.iter().skip(at).position(u8::is_ascii_digit);
             if let Some(start) = digits.map(|digits| at + digits) {
-                let length = bytes[start..].iter().take_while(|b| b.is_ascii_digit()).count();
+                let length = bytes[start..]
+                    .iter()
+                    .take_while(|b| b.is_ascii_digit())
+                    .count();
                 let piece = random.of(&PIECES[..10]).bytes();
                 bytes.splice(start..start + length, piece);
             }
@@ -98,7 +131,11 @@ fn kinds(folder: &Folder) -> Vec<Kind> {
     // Of the commands' own: what one writes another reads.
     let written = |words: &str, file: &str| {
         let output = folder.run(&words.replace("FILE", file));
-        assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{words}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         fs::read(folder.at(file)).unwrap()
     };
     let shown = |words: &str| folder.text(words).into_bytes();
@@ -110,10 +147,16 @@ fn kinds(folder: &Folder) -> Vec<Kind> {
     machines.extend(files(&root.join("topologies/tests/corpus"), 40_000));
     machines.extend(files(&root.join("topologies/machines"), 40_000));
     let jobs = vec![
-        written("simulate --machine dgx-1v --generate mapa,jobs=8 --save-jobs FILE", "jobs.csv"),
+        written(
+            "simulate --machine dgx-1v --generate mapa,jobs=8 --save-jobs FILE",
+            "jobs.csv",
+        ),
         fs::read(root.join("examples/jobs/shared-instances.csv")).unwrap(),
     ];
-    let pattern = written("pattern from-parallelism tp=2,pp=2 --bytes tp=2e9,pp=1e8 --output FILE", "pattern.toml");
+    let pattern = written(
+        "pattern from-parallelism tp=2,pp=2 --bytes tp=2e9,pp=1e8 --output FILE",
+        "pattern.toml",
+    );
     let tenants = "tenant,does,start_s,end_s,rate,slo_ms\na,serve,0,5,10,20\nb,copy,1,4,,\n";
     let prices = files(&root.join("systems/energy/sched/data"), 100_000);
     let runs = "job,copies,seconds\nA,1,10\nA,2,11\nA,4,22\nA,6,33\n";
@@ -123,7 +166,8 @@ fn kinds(folder: &Folder) -> Vec<Kind> {
     let nccl_tests = "# nThread 1 nGpus 2\n#  Rank  0 Group  0 Pid 1 on h device  0 [0x06] Tesla\n#  Rank  1 Group  0 Pid 1 on h device  1 [0x07] Tesla\n  1048576  262144  float  sum  -1  100.0  10.0  10.0  0  100.0  10.0  10.0  0\n";
     let measured = "devices,gbps\n0 1,10\n0 1 2,9\n0 3,20\n1 2 3,11\n0 1 2 3,9\n4 5,24\n";
     let sweep = "machines = [\"dgx-1v\"]\npolicies = [\"preserve\"]\ngenerate = [\"mapa,jobs=3\"]\nseeds = \"1..3\"\n";
-    let held = "{\"held\": [{\"job\": \"a\", \"devices\": [0, 1]}, {\"job\": \"b\", \"devices\": [4]}]}";
+    let held =
+        "{\"held\": [{\"job\": \"a\", \"devices\": [0, 1]}, {\"job\": \"b\", \"devices\": [4]}]}";
     let parted = "version: v1\nmig-configs:\n  all-balanced:\n    - devices: all\n      mig-enabled: true\n      mig-devices:\n        \"1g.5gb\": 2\n        \"2g.10gb\": 1\n";
     let batch = "{\"gpus\": 2}\n{\"gpus\": 4, \"pattern\": \"ring\", \"busy\": [1]}\n{\"pattern\": \"tp=2,pp=2\"}\n";
     let c = "#include <nccl.h>\nint main(){ for (int i=0;i<10;i++) { ncclAllReduce(a,b,1024,ncclFloat,ncclSum,comm,s); MPI_Send(x,1,MPI_INT,1,0,w); } }\n";
@@ -132,22 +176,61 @@ fn kinds(folder: &Folder) -> Vec<Kind> {
     let graph = "4 4\n0 1\n1 2\n2 3\n3 0\n";
     let gavel = "job_id,num_gpus,submit_time,duration\n1,1,0,10\n2,2,5,20\n";
     vec![
-        Kind { words: "topo --machine FILE", inputs: machines.clone() },
-        Kind { words: "topo --machine FILE --write svg", inputs: machines.clone() },
-        Kind { words: "topo --machine FILE --json", inputs: machines.clone() },
-        Kind { words: "read FILE", inputs: machines.clone() },
-        Kind { words: "allocate --machine FILE --gpus 2 --explain", inputs: machines.clone() },
-        Kind { words: "compare --machine FILE --gpus 2 --json", inputs: machines.clone() },
-        Kind { words: "match --machine FILE --gpus 3 --pattern ring", inputs: machines.clone() },
-        Kind { words: "score --machine FILE --devices 0,1", inputs: machines },
+        Kind {
+            words: "topo --machine FILE",
+            inputs: machines.clone(),
+        },
+        Kind {
+            words: "topo --machine FILE --write svg",
+            inputs: machines.clone(),
+        },
+        Kind {
+            words: "topo --machine FILE --json",
+            inputs: machines.clone(),
+        },
+        Kind {
+            words: "read FILE",
+            inputs: machines.clone(),
+        },
+        Kind {
+            words: "allocate --machine FILE --gpus 2 --explain",
+            inputs: machines.clone(),
+        },
+        Kind {
+            words: "compare --machine FILE --gpus 2 --json",
+            inputs: machines.clone(),
+        },
+        Kind {
+            words: "match --machine FILE --gpus 3 --pattern ring",
+            inputs: machines.clone(),
+        },
+        Kind {
+            words: "score --machine FILE --devices 0,1",
+            inputs: machines,
+        },
         of("allocate --machine dgx-1v --batch FILE", &[batch]),
-        Kind { words: "allocate --machine dgx-1v --pattern FILE", inputs: vec![pattern.clone()] },
-        Kind { words: "pattern show FILE", inputs: vec![pattern] },
-        Kind { words: "simulate --machine dgx-1v --jobs FILE", inputs: jobs.clone() },
-        Kind { words: "simulate --machine dgx-a100 --mig a100-40gb=3g,2g,1g,1g --jobs FILE --json", inputs: jobs },
+        Kind {
+            words: "allocate --machine dgx-1v --pattern FILE",
+            inputs: vec![pattern.clone()],
+        },
+        Kind {
+            words: "pattern show FILE",
+            inputs: vec![pattern],
+        },
+        Kind {
+            words: "simulate --machine dgx-1v --jobs FILE",
+            inputs: jobs.clone(),
+        },
+        Kind {
+            words: "simulate --machine dgx-a100 --mig a100-40gb=3g,2g,1g,1g --jobs FILE --json",
+            inputs: jobs,
+        },
         of("simulate --machine dgx-1v --trace FILE", &[gavel]),
         of("simulate --scheduler slo --jobs FILE", &[tenants]),
-        Kind { words: "tune --from FILE --rounds 0", inputs: prices },
+        Kind {
+            words: "tune --from FILE --rounds 0",
+            inputs: prices,
+        },
         of("profile FILE --demand A=10", &[runs]),
         of("contention --machine dgx-a100 --jobs FILE", &[contention]),
         of("pattern from-nccl FILE", &[nccl]),
@@ -161,8 +244,14 @@ fn kinds(folder: &Folder) -> Vec<Kind> {
         of("pattern from-source FILE.py", &[python]),
         of("pattern from-source FILE.sh", &[shell]),
         of("match --pattern-file FILE --target-file FILE", &[graph]),
-        of("score --machine dgx-1v --devices 0,1 --model FILE", &["format = \"mapa-coefficients\"\nversion = 1\n"]),
-        of("slo replay FILE", &["{\"format\":\"mapa-slo-log\",\"version\":1}\n"]),
+        of(
+            "score --machine dgx-1v --devices 0,1 --model FILE",
+            &["format = \"mapa-coefficients\"\nversion = 1\n"],
+        ),
+        of(
+            "slo replay FILE",
+            &["{\"format\":\"mapa-slo-log\",\"version\":1}\n"],
+        ),
     ]
 }
 
@@ -197,13 +286,20 @@ fn no_mutated_input_ends_a_command_other_than_by_an_answer() {
         for _ in 0..1 + random.below(4) {
             mutate(&mut random, &mut bytes);
         }
-        let word = kind.words.split(' ').find(|word| word.starts_with("FILE")).unwrap();
+        let word = kind
+            .words
+            .split(' ')
+            .find(|word| word.starts_with("FILE"))
+            .unwrap();
         let file = word.replace("FILE", "input");
         folder.write(&file, &bytes);
         let words = kind.words.replace("FILE", "input");
         let (seconds, memory) = LIMITS;
         let output = Command::new("sh")
-            .args(["-c", &format!("ulimit -v {memory} -t {seconds}; exec \"$MAPA\" {words}")])
+            .args([
+                "-c",
+                &format!("ulimit -v {memory} -t {seconds}; exec \"$MAPA\" {words}"),
+            ])
             .env("MAPA", env!("CARGO_BIN_EXE_mapa-bench"))
             // Memory is asked for in one piece, so that what was asked is what counts.
             .env("MALLOC_ARENA_MAX", "1")

@@ -19,6 +19,8 @@ pub enum Failure {
     /// What is wanted cannot be had: exit status 3. The answer has the keys of the command's other
     /// answers and those of a refusal.
     NoFit(Value),
+    /// The time limit ended the command, and how far it came: exit status 3.
+    Late(String),
     /// The reader of the output has closed its end, so there is nothing left to print.
     Closed,
 }

@@ -8,6 +8,7 @@ use mapa_front::{Error, FileKind, Files};
 use mapa_topologies::Dump;
 
 use crate::failure::Failure;
+use crate::time_limit::{self, Draft};
 
 /// The files of this machine, and standard input.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +16,9 @@ pub struct LocalFiles;
 
 impl Files for LocalFiles {
     fn bytes(&self, file: &str, kind: FileKind) -> Result<Vec<u8>, Error> {
-        mapa_io::read(file, kind.most_bytes()).map_err(|error| Error::at(file, error))
+        // A stream may have another end that takes its time.
+        time_limit::unlimited(|| mapa_io::read(file, kind.most_bytes()))
+            .map_err(|error| Error::at(file, error))
     }
 
     fn exists(&self, name: &str) -> bool {
@@ -62,7 +65,10 @@ pub fn make_folder(folder: &Path) -> Result<(), Failure> {
 
 /// Writes a file in one step, as [`mapa_io::WholeFile`] does.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
-    mapa_io::write(path, contents).map_err(|error| Failure::at(path.display(), error))
+    let mut file = WholeFile::at(path)?;
+    file.write_all(contents.as_ref())
+        .map_err(|error| Failure::at(path.display(), error))?;
+    file.finish()
 }
 
 /// A [`mapa_io::WholeFile`] whose errors name the file.
@@ -70,15 +76,19 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
 pub struct WholeFile {
     path: PathBuf,
     file: mapa_io::WholeFile,
+    noted: Option<Draft>,
 }
 
 impl WholeFile {
     /// A draft of the file at this path, which stays as it is for now.
     pub fn at(path: &Path) -> Result<Self, Failure> {
-        let file = mapa_io::WholeFile::at(path);
+        let _held = time_limit::hold();
+        let file =
+            mapa_io::WholeFile::at(path).map_err(|error| Failure::at(path.display(), error))?;
         Ok(Self {
             path: path.to_owned(),
-            file: file.map_err(|error| Failure::at(path.display(), error))?,
+            noted: file.draft().map(Draft::new),
+            file,
         })
     }
 
@@ -89,8 +99,11 @@ impl WholeFile {
 
     /// Puts what was written in the place of the file.
     pub fn finish(self) -> Result<(), Failure> {
-        let finished = self.file.finish();
-        finished.map_err(|error| Failure::at(self.path.display(), error))
+        let Self { path, file, noted } = self;
+        let _held = time_limit::hold();
+        let finished = file.finish();
+        drop(noted);
+        finished.map_err(|error| Failure::at(path.display(), error))
     }
 }
 

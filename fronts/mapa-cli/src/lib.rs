@@ -9,6 +9,7 @@
 )]
 
 pub mod args;
+pub mod bounds;
 mod colours;
 mod discovery;
 mod failure;
@@ -17,11 +18,13 @@ pub mod files;
 mod machine;
 mod output;
 mod rows;
+pub mod time_limit;
 
 pub use colours::COLOURS;
 pub use discovery::Discovery;
 pub use failure::Failure;
 pub use features::require;
 pub use machine::{find, load};
-pub use output::{Bar, Output, in_order, progress};
+pub use output::{Bar, Output, in_order, progress, within};
 pub use rows::{CommandRow, SimulationRow, SystemCommand};
+pub use time_limit::TimeLimit;

@@ -7,6 +7,7 @@ use crate::discovery::{Discovery, discover};
 use crate::failure::Failure;
 use crate::files::LocalFiles;
 use crate::output::Output;
+use crate::time_limit;
 
 /// Reads the machine and compiles it to a graph. Its warnings go to standard error.
 pub fn load(args: &MachineArgs, output: &Output) -> Result<Loaded, Failure> {
@@ -22,6 +23,7 @@ pub fn find(args: &MachineArgs, output: &Output) -> Result<(Loaded, Option<Disco
     }
     // An option that is wrong is reported before drivers are queried.
     spec.check()?;
-    let (machine, discovery) = discover(args)?;
+    // Drivers have timeouts of their own.
+    let (machine, discovery) = time_limit::unlimited(|| discover(args))?;
     Ok((spec.complete("--live", machine, warn)?, Some(discovery)))
 }

@@ -4,6 +4,7 @@ use std::env;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::error::{ContextKind, ContextValue};
@@ -17,6 +18,7 @@ use mapa_io::{
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::time_limit::{self, TimeLimit};
 
 /// Where a command prints its answer: lines of text, or one JSON object.
 #[derive(Debug)]
@@ -64,6 +66,7 @@ impl Output {
 
     /// A line of text. What a terminal would obey is escaped: nothing else prints.
     pub fn line(&mut self, line: impl Display) -> Result<(), Failure> {
+        time_limit::begin_answer();
         let line = line.to_string();
         let line = printable(&line);
         if let Some(paged) = &mut self.paged {
@@ -89,6 +92,7 @@ impl Output {
     }
 
     fn written(&mut self, line: &str) -> Result<(), Failure> {
+        time_limit::begin_answer();
         writeln!(self.out, "{line}").map_err(|error| Failure::writing(&error))
     }
 
@@ -101,6 +105,7 @@ impl Output {
 
     /// A JSON object on a line of its own, written while it is made. It has the version of its form.
     pub fn streamed(&mut self, object: &Streamed<'_>) -> Result<(), Failure> {
+        time_limit::begin_answer();
         serde_json::to_writer(Escaped(&mut self.out), object)
             .map_err(io::Error::from)
             .and_then(|()| self.out.write_all(b"\n"))
@@ -110,6 +115,7 @@ impl Output {
     /// Shows what was collected for a pager, and flushes standard output, so that a program at the
     /// other end can reply.
     pub fn finish(&mut self) -> Result<(), Failure> {
+        time_limit::begin_answer();
         // The text is taken first, so that `line` prints it where there is no pager, and does not collect it
         // again.
         if let Some(text) = self.paged.take().filter(|text| !in_pager(text)) {
@@ -167,6 +173,14 @@ impl Output {
                 };
                 ExitCode::from(3)
             }
+            Failure::Late(why) => {
+                let _ = if self.json {
+                    self.object(&Refusal::new("limit_reached", why))
+                } else {
+                    self.line(format_args!("refused   limit_reached: {why}"))
+                };
+                ExitCode::from(3)
+            }
             Failure::NoFit(answer) => {
                 let _ = if self.json {
                     self.object(answer)
@@ -202,6 +216,19 @@ impl Output {
 fn shown(told: &clap::Error, colours: bool) -> String {
     let text = told.render();
     coloured(&text.to_string(), &text.ansi().to_string(), colours)
+}
+
+/// Runs a command within its time limit. If it has no answer then, the refusal is printed, and the process ends with 3.
+pub fn within<T>(
+    limit: TimeLimit,
+    time: Option<Duration>,
+    json: bool,
+    work: impl FnOnce() -> T,
+) -> T {
+    let refuse = move |why| {
+        Output::new(json).fail(&Failure::Late(why));
+    };
+    limit.run(time, refuse, work)
 }
 
 /// How the machine is named that a command line lacks, or that stands in it without an option.
@@ -307,8 +334,14 @@ pub fn in_order(answer: &impl Serialize) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(Versioned::new(answer)).map_err(Failure::malformed)
 }
 
-/// A progress bar on standard error; hidden with `--json`, or where standard error is no terminal.
-pub fn progress(steps: usize, template: &str, output: &Output) -> Result<Bar, Failure> {
+/// A progress bar on standard error; hidden with `--json`, or where standard error is no terminal. It counts `unit`, which
+/// a time limit tells too.
+pub fn progress(
+    steps: usize,
+    unit: &'static str,
+    template: &str,
+    output: &Output,
+) -> Result<Bar, Failure> {
     let target = if output.json {
         ProgressDrawTarget::hidden()
     } else {
@@ -316,6 +349,7 @@ pub fn progress(steps: usize, template: &str, output: &Output) -> Result<Bar, Fa
     };
     let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
     bar.set_style(ProgressStyle::with_template(template).map_err(Failure::malformed)?);
+    time_limit::shows(&bar, unit);
     Ok(Bar(bar))
 }
 

@@ -5,6 +5,7 @@ use clap::{ArgMatches, Parser};
 use crate::args::SimulateArgs;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::time_limit::TimeLimit;
 
 /// The arguments of a command that a system brings. Their `after_long_help` is the command's.
 pub trait SystemCommand: Parser {
@@ -17,6 +18,9 @@ pub trait SystemCommand: Parser {
 
     /// Whether lists leave it out.
     const IS_HIDDEN: bool = false;
+
+    /// What it does at its time limit.
+    const TIME_LIMIT: TimeLimit = TimeLimit::LONG;
 
     /// Runs the command.
     ///
@@ -34,6 +38,8 @@ pub struct CommandRow {
     pub about: &'static str,
     /// Whether lists leave it out.
     pub is_hidden: bool,
+    /// What it does at its time limit.
+    pub time_limit: TimeLimit,
     /// Its arguments and help texts.
     pub command: fn() -> clap::Command,
     /// Runs the command with what was read of its arguments.
@@ -47,6 +53,7 @@ impl CommandRow {
             name: C::NAME,
             about: C::ABOUT,
             is_hidden: C::IS_HIDDEN,
+            time_limit: C::TIME_LIMIT,
             // A derived parser is named after its crate, and its first line is the comment on the type. Here it is one
             // command of several.
             command: || {
@@ -55,6 +62,7 @@ impl CommandRow {
                     .about(C::ABOUT)
                     .long_about(None)
                     .hide(C::IS_HIDDEN)
+                    .arg(C::TIME_LIMIT.arg())
             },
             run: |matches, output| {
                 let args = C::from_arg_matches(matches).map_err(Failure::malformed)?;

@@ -31,6 +31,7 @@ pub mod shell;
 pub mod simulation;
 pub mod systems;
 pub mod text;
+mod time_word;
 mod words;
 #[cfg(feature = "sim")]
 mod workload;
@@ -45,5 +46,6 @@ pub use notes::{notes, withheld};
 pub use request::{DeviceName, JobSpec, Like, NicFor};
 #[cfg(feature = "schema")]
 pub use schema::{ANSWERS, AnswerSchema};
+pub use time_word::TimeWord;
 #[cfg(feature = "sim")]
 pub use workload::{WorkloadSpec, generated};

@@ -99,6 +99,15 @@ impl WholeFile {
         }
     }
 
+    /// The draft, if there is one: who ends the process removes it.
+    #[must_use]
+    pub fn draft(&self) -> Option<&Path> {
+        match &self.to {
+            To::Draft { draft, .. } => Some(draft.get_ref().path()),
+            To::Through(_) => None,
+        }
+    }
+
     /// Puts what was written in the place of the file.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use mapa_front::shell::{CommandGroup, Shell};
-use mapa_front::{DeviceName, JobSpec, Like, MachineSpec, ModelSpec, NicFor, PolicySpec};
+use mapa_front::{DeviceName, JobSpec, Like, MachineSpec, ModelSpec, NicFor, PolicySpec, TimeWord};
 use mapa_live::Live;
 
 use crate::error::Error;
@@ -201,6 +201,10 @@ pub(crate) struct RunArgs {
     /// Stop the search after this many nodes.
     #[arg(long, hide_short_help = true, value_name = "N")]
     pub max_nodes: Option<u64>,
+    /// Stop a search after this time, and take the best devices so far: 10, 500ms, 2m, none. A daemon that decides has its
+    /// own limit, of 10 s [default: 10s].
+    #[arg(long, hide_short_help = true, value_name = "TIME|none")]
+    pub time_limit: Option<TimeWord>,
     /// Wait in the queue if the devices are in use.
     #[arg(long)]
     pub wait: bool,

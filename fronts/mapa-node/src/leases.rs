@@ -23,6 +23,7 @@ use crate::local_files::LocalFiles;
 use crate::memory::user;
 use crate::node::Node;
 use crate::recover::recover;
+use crate::timed::{DECISION_TIME, Timed};
 
 /// The leases of a machine, for programs such as a device plugin of Kubernetes.
 ///
@@ -294,10 +295,11 @@ pub(crate) fn choose_for(
     }
     let model = policy.model(&names, files)?;
     let policy = policy.policy(&names, model.as_ref(), Some(&work))?;
+    let policy = Timed::new(policy, Some(DECISION_TIME));
     let request = job.request(&work, node.graph())?;
     change(ledger, |books| {
         let seen = snapshot(books, node, &processes, &owner.audited(), drivers)?;
-        let decision = match choose(books, node, &seen, &*policy, &request)? {
+        let decision = match choose(books, node, &seen, &policy, &request)? {
             Ok(decision) => decision,
             Err(refusal) => return Ok(Err(refusal)),
         };

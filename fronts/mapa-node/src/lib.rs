@@ -47,6 +47,7 @@ mod service;
 mod shell_files;
 mod status;
 mod task_file;
+mod timed;
 mod wakeup;
 
 pub use acquire::wake_head;

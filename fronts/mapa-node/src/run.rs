@@ -38,6 +38,7 @@ use crate::memory::user;
 use crate::node::Node;
 use crate::output::Output;
 use crate::plan;
+use crate::timed::{DECISION_TIME, Timed};
 
 /// Exit status of a command whose time was up, as `timeout` has it.
 const LATE: u8 = 124;
@@ -105,6 +106,8 @@ pub(crate) fn run(
     let chosen = args.policy();
     let model = chosen.model(&names, &LocalFiles)?;
     let policy = chosen.policy(&names, model.as_ref(), Some(&work))?;
+    let limit = args.time_limit.map_or(Some(DECISION_TIME), |limit| limit.0);
+    let policy = Timed::new(policy, limit);
     let request = spec.request(&work, node.graph())?;
     let scheduler = args.scheduler.as_deref().unwrap_or(FIRST_COME);
     let lasting_policy = checked_policy(chosen, &names, scheduler)?;
@@ -141,7 +144,7 @@ pub(crate) fn run(
     if args.dry_run {
         let (placement, decision) = match books {
             Books::File(mut ledger) => {
-                let of = (&request, &*policy);
+                let of = (&request, &policy as &dyn Policy);
                 choose(&mut ledger, of, (&node, &processes), &drivers, &asker)?
             }
             Books::Daemon(client) => chosen_by_daemon(client, query, &node, output)?,

@@ -1,6 +1,9 @@
 //! How far a search may go, why it ended, and what it did.
 
-/// How far a search may go. To limit time, use [`Search::until`](super::Search::until).
+use crate::stop_flag::StopFlag;
+
+/// How far a search may go. To limit time, use [`Search::until`](super::Search::until), or a [`StopFlag`] for all that a
+/// thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -60,6 +63,8 @@ pub enum StopReason {
     NodeLimit,
     /// The caller's [`Search::until`](super::Search::until) returned true.
     Caller,
+    /// The thread's [`StopFlag`] was set, as at a time limit.
+    TimeLimit,
     /// The visitor broke off.
     Visitor,
 }
@@ -73,7 +78,22 @@ impl StopReason {
             Self::MatchLimit => "the limit on matches was reached",
             Self::NodeLimit => "the limit on nodes was reached",
             Self::Caller => "the caller's time was up",
+            Self::TimeLimit => "the time limit was reached",
             Self::Visitor => "the visitor broke off",
+        }
+    }
+
+    /// Whether time ended the search: with more of it, there would have been more of an answer.
+    pub(crate) fn is_of_time(self) -> bool {
+        matches!(self, Self::Caller | Self::TimeLimit)
+    }
+
+    /// The reason of a search that time ended just now.
+    pub(crate) fn of_time() -> Self {
+        if StopFlag::is_current_set() {
+            Self::TimeLimit
+        } else {
+            Self::Caller
         }
     }
 }

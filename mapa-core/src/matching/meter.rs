@@ -1,9 +1,10 @@
 //! The meter of a search: what was done so far, and whether a limit is reached.
 
 use super::limits::{Limits, SearchStats, StopReason};
+use crate::stop_flag::StopFlag;
 use crate::view::Stop;
 
-/// How many nodes pass between two calls of [`Search::until`](super::Search::until).
+/// How many nodes pass between two calls of [`Search::until`](super::Search::until), or two looks at the flag.
 const ASKED_EVERY: u64 = 4096;
 
 /// Counts nodes and matches against the limits. A match is a node too, so a limit on nodes bounds
@@ -27,7 +28,7 @@ pub(super) struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     pub(super) fn new(limits: Limits, until: Option<Stop<'a>>) -> Self {
-        let ask = if until.is_some() {
+        let ask = if until.is_some() || StopFlag::is_watched() {
             ASKED_EVERY
         } else {
             u64::MAX
@@ -44,6 +45,15 @@ impl<'a> Meter<'a> {
             hard,
             ask,
         }
+    }
+
+    /// This meter for a search with a matcher that was compiled to its end, or was not. The latter must end at its first
+    /// node: it would show matches several times.
+    pub(super) fn of_matcher(mut self, is_whole: bool) -> Self {
+        if !is_whole {
+            (self.ask, self.quiet, self.hard) = (0, 0, 0);
+        }
+        self
     }
 
     /// What was done so far.
@@ -131,6 +141,39 @@ impl<'a> Meter<'a> {
         self.nodes.saturating_add(nodes) <= self.quiet
     }
 
+    /// Whether so many nodes can be counted without a check, after a look at the time if that is all that is due.
+    /// Without this, the matches just before each look would be counted one by one.
+    #[inline]
+    pub(super) fn is_quiet_for(&mut self, nodes: u64) -> bool {
+        self.is_quiet(nodes) || self.has_room(nodes) && self.look_early() && self.is_quiet(nodes)
+    }
+
+    /// Looks at the time before it is due. Returns false if it is over; the next node then ends the search.
+    #[cold]
+    fn look_early(&mut self) -> bool {
+        let goes_on = !self.is_out_of_time();
+        self.ask = if goes_on {
+            self.nodes.saturating_add(ASKED_EVERY)
+        } else {
+            0
+        };
+        self.quiet = self.hard.min(self.ask);
+        goes_on
+    }
+
+    /// Whether the flag is set; the reason is noted then.
+    pub(super) fn is_over_time(&mut self) -> bool {
+        let is_over = StopFlag::is_current_set();
+        if is_over {
+            self.stopped = StopReason::TimeLimit;
+        }
+        is_over
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.until.is_some_and(|stop| stop()) || StopFlag::is_current_set()
+    }
+
     /// Whether so many nodes keep the limits, even if all of them are matches. The next call of
     /// `until` may come late by as many nodes.
     #[inline]
@@ -154,8 +197,8 @@ impl<'a> Meter<'a> {
             return false;
         }
         if self.nodes >= self.ask {
-            if self.until.is_some_and(|stop| stop()) {
-                self.stopped = StopReason::Caller;
+            if self.is_out_of_time() {
+                self.stopped = StopReason::of_time();
                 return false;
             }
             self.ask = self.nodes.saturating_add(ASKED_EVERY);

@@ -18,6 +18,7 @@ use super::engine::Cursor;
 use super::limits::{Limits, SearchStats, StopReason};
 use super::meter::Meter;
 use super::search::Search;
+use crate::stop_flag::StopFlag;
 
 /// With at least this many parts per thread, division by the first rank alone is enough.
 const PARTS_A_THREAD: u64 = 16;
@@ -111,6 +112,9 @@ impl<'s, 'a, const W: usize> SearchParts<'s, 'a, W> {
             }
         };
         let threads = self.search.threads.min(self.parts.len());
+        let flag = StopFlag::current();
+        // The scope itself may run on a thread of the pool.
+        let work = || StopFlag::pass_on(flag.as_ref(), work);
         rayon::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|_| work());
@@ -137,10 +141,10 @@ impl<'s, 'a, const W: usize> SearchParts<'s, 'a, W> {
         limits: Limits,
         f: impl FnOnce(&mut Cursor<'a, W>, &mut Meter<'_>),
     ) -> SearchStats {
-        // A small part ends before its meter would call `until`, so it is called here.
-        if self.search.until.is_some_and(|stop| stop()) {
+        // A small part ends before its meter would look at the time, so this is done here.
+        if self.search.until.is_some_and(|stop| stop()) || StopFlag::is_current_set() {
             return SearchStats {
-                stopped: StopReason::Caller,
+                stopped: StopReason::of_time(),
                 ..SearchStats::default()
             };
         }

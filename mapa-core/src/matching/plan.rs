@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::symmetry::Coloured;
+use super::symmetry::{Coloured, Symmetry};
 use crate::pattern::{Demand, Pattern};
 use crate::topology::MAX_DEVICES;
 
@@ -62,7 +62,7 @@ impl MatchConfig {
     /// Time is polynomial for every pattern whose vertices colour refinement tells apart; the
     /// ready-made shapes are among these. It takes some 8 µs for a ring of 8, 2 ms for a ring of
     /// 512, 5 ms for 900 vertices with 2,400 edges, and 0.1 s for a star of 900. Adversarial
-    /// regular graphs can take exponential time. Memory is O(k²) for k vertices at worst.
+    /// regular graphs can take exponential time, which a [`StopFlag`](crate::StopFlag) can end. Memory is O(k²) for k vertices at worst.
     #[must_use]
     pub fn compile(self, pattern: &Pattern) -> Matcher {
         Matcher::new(self, pattern)
@@ -91,6 +91,7 @@ pub struct Matcher {
     /// `below[u] = Some(i)`: in a distinct match, vertex `i` lies on a lower device than `u`.
     below: Vec<Option<usize>>,
     symmetries: u128,
+    is_whole: bool,
 }
 
 /// The vertices in the order of placing, and what they require of each other.
@@ -240,10 +241,13 @@ impl Matcher {
                 orbits: Vec::new(),
                 below: Vec::new(),
                 symmetries: 1,
+                is_whole: true,
             };
         }
         let graph = Coloured::new(pattern);
         let symmetry = graph.symmetry();
+        let is_whole = symmetry.is_some();
+        let symmetry = symmetry.unwrap_or_else(|| Symmetry::none(pattern.len()));
         let none = vec![None; pattern.len()];
         let order = if config.by_rank {
             placing_order(&graph, &none, |_, _| 0)
@@ -271,6 +275,7 @@ impl Matcher {
             orbits: symmetry.orbits,
             below: symmetry.below,
             symmetries: symmetry.order,
+            is_whole,
         }
     }
 
@@ -292,7 +297,15 @@ impl Matcher {
         self.len() == 0
     }
 
+    /// Whether the pattern was compiled to the end. If not, the [`StopFlag`](crate::StopFlag) of the thread was set, and
+    /// searches under that flag end at their first node. Without it they would show every match several times.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
     /// The number of automorphisms of the pattern; [`u128::MAX`] if there are more.
+    /// 1 if the matcher is not [whole](Self::is_whole).
     #[must_use]
     pub fn symmetries(&self) -> u128 {
         self.symmetries

@@ -6,7 +6,7 @@ use super::Placement;
 use super::bits::{Bits, each, pop_lowest, size};
 use super::careful::Careful;
 use super::engine::{Cursor, LeafWalk};
-use super::limits::{Limits, SearchStats, StopReason};
+use super::limits::{Limits, SearchStats};
 use super::meter::Meter;
 use super::parallel::SearchParts;
 use super::plan::MatchProgram;
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
             let stats = self.count_with(program);
             // Where a limit on nodes came first, raw matches are counted one by one instead, so
             // that the count is that of a visit with this limit.
-            if stats.complete() || stats.stopped == StopReason::Caller {
+            if stats.complete() || stats.stopped.is_of_time() {
                 let order = u64::try_from(self.matcher.symmetries()).unwrap_or(u64::MAX);
                 return SearchStats {
                     matches: stats.matches.saturating_mul(order),
@@ -400,7 +400,7 @@ fn show<const W: usize, B>(
     walk.each_leaf(meter, |placement, leaf, meter| {
         // Near a limit each match is counted before it is shown. Far from any, the whole level is
         // counted afterwards, which keeps the meter out of the inner loop.
-        if !meter.is_quiet(64 * W as u64) {
+        if !meter.is_quiet_for(64 * W as u64) {
             return each(&leaf, |device| {
                 if !meter.found() {
                     return ControlFlow::Break(None);

@@ -171,7 +171,7 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn meter(&self) -> Meter<'a> {
-        Meter::new(self.limits, self.until)
+        Meter::new(self.limits, self.until).of_matcher(self.matcher.is_whole())
     }
 
     /// Whether all conditions on a rank's place depend on pairs of ranks alone.

@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::pattern::Pattern;
+use crate::stop_flag::StopFlag;
 
 /// The automorphism group of a pattern, as far as matching needs it.
 pub(super) struct Symmetry {
@@ -24,6 +25,17 @@ pub(super) struct Symmetry {
     pub(super) below: Vec<Option<usize>>,
     /// By vertex, the lowest vertex that some automorphism maps it to.
     pub(super) orbits: Vec<usize>,
+}
+
+impl Symmetry {
+    /// The identity alone.
+    pub(super) fn none(n: usize) -> Self {
+        Self {
+            order: 1,
+            below: vec![None; n],
+            orbits: (0..n).collect(),
+        }
+    }
 }
 
 /// A pattern as a coloured graph: pairs with the same edges and traffic have the same colour, and
@@ -42,9 +54,11 @@ impl Coloured {
         for edge in pattern.edges() {
             let traffic = bundles.entry((edge.a.into(), edge.b.into())).or_default();
             traffic.push(edge.traffic.to_bits());
-            // Sorted, so that bundles with the same edges are equal.
-            traffic.sort_unstable();
         }
+        // Sorted, so that bundles with the same edges are equal. Once, as a pair may have 100,000 edges.
+        bundles
+            .values_mut()
+            .for_each(|traffic| traffic.sort_unstable());
         let kinds: Vec<&Vec<u64>> = {
             let mut kinds: Vec<_> = bundles.values().collect();
             kinds.sort();
@@ -152,7 +166,8 @@ impl Coloured {
         order
     }
 
-    /// Maps the vertices of `order` one after another, backtracking; true if that succeeds.
+    /// Maps the vertices of `order` one after another, backtracking; true if that succeeds. A set [`StopFlag`] ends it
+    /// without success.
     fn extend(
         &self,
         order: &[usize],
@@ -164,6 +179,9 @@ impl Coloured {
             return true;
         };
         for &w in right.members(left.cell[v]) {
+            if StopFlag::is_current_set() {
+                return false;
+            }
             // The vertex must keep its edges to mapped vertices, and gain none: equally many.
             let mut placed = self.around[v]
                 .iter()
@@ -205,16 +223,16 @@ impl Coloured {
     /// # Complexity
     ///
     /// Polynomial for n vertices that colour refinement tells apart; O(n²) memory for the
-    /// colourings.
-    pub(super) fn symmetry(&self) -> Symmetry {
+    /// colourings. `None` if the thread's [`StopFlag`] is set before the end.
+    pub(super) fn symmetry(&self) -> Option<Symmetry> {
         let n = self.around.len();
         if self.is_uniform() {
             let order = (1..=n as u128).fold(1, u128::saturating_mul);
-            return Symmetry {
+            return Some(Symmetry {
                 order,
                 below: (0..n).map(|u| u.checked_sub(1)).collect(),
                 orbits: vec![0; n],
-            };
+            });
         }
         // Single out vertex after vertex, until every vertex has a colour of its own. A level is a
         // vertex that shared its colour with others, and the colouring before it was singled out.
@@ -222,6 +240,9 @@ impl Coloured {
         let mut colours = Colouring::new(self);
         let mut levels = Vec::new();
         for i in 0..n {
+            if StopFlag::is_current_set() {
+                return None;
+            }
             if colours.cell_of(i).len() > 1 {
                 levels.push((i, colours.clone()));
                 colours.single_out(i, self);
@@ -241,7 +262,11 @@ impl Coloured {
                 }
                 let mut other = level.clone();
                 other.single_out(u, self);
-                match self.automorphism(next, &other) {
+                let image = self.automorphism(next, &other);
+                if StopFlag::is_current_set() {
+                    return None;
+                }
+                match image {
                     Some(image) => (0..n).for_each(|v| orbits.join(v, image[v])),
                     None => apart[orbits.root(u)] = true,
                 }
@@ -254,11 +279,11 @@ impl Coloured {
             }
             next = level;
         }
-        Symmetry {
+        Some(Symmetry {
             order,
             below,
             orbits: (0..n).map(|v| orbits.root(v)).collect(),
-        }
+        })
     }
 }
 
@@ -515,7 +540,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn order(pattern: &Pattern) -> u128 {
-        Coloured::new(pattern).symmetry().order
+        Coloured::new(pattern).symmetry().unwrap().order
     }
 
     #[test]
@@ -629,7 +654,7 @@ mod tests {
     proptest! {
         #[test]
         fn order_and_orbits_are_those_of_brute_force(pattern in patterns(0..=6)) {
-            let symmetry = Coloured::new(&pattern).symmetry();
+            let symmetry = Coloured::new(&pattern).symmetry().unwrap();
             let group = oracle::automorphisms(&pattern);
             prop_assert_eq!(symmetry.order, group.len() as u128);
             let lowest = |v: usize| group.iter().map(|image| image[v]).min().unwrap_or(v);

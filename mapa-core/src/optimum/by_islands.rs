@@ -195,7 +195,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     /// Whether the caller's deadline has passed. Once true, it stays true.
     fn is_stopped(&self) -> bool {
         self.stopped
-            .set(self.stopped.get() || self.problem.view.stop().is_some_and(|stop| stop()));
+            .set(self.stopped.get() || self.problem.view.is_out_of_time());
         self.stopped.get()
     }
 

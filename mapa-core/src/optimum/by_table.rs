@@ -79,7 +79,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                 // first placement that it finds.
                 Err(_) if top.is_empty() => return AlgorithmResult::NOT_TRIED,
                 Err(_) => {
-                    stats.stopped = StopReason::Caller;
+                    stats.stopped = StopReason::of_time();
                     break;
                 }
             }
@@ -409,7 +409,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         let sums =
             EdgeSums::new(&request.pattern, links, criteria).ok_or(NoTableAnswer::NotByTable)?;
         let plan = self.affordable()?;
-        if view.stop().is_some_and(|stop| stop()) {
+        if view.is_out_of_time() {
             return Err(NoTableAnswer::Stopped);
         }
         let devices = self.universe.len();
@@ -446,7 +446,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                 ReachTable::new(self.family, kinds.clone()),
             )
         });
-        match table.build(pattern, plan, &|| view.stop().is_some_and(|stop| stop())) {
+        match table.build(pattern, plan, &|| view.is_out_of_time()) {
             FillResult::Filled => Ok((table, plan.map_or(0, |plan| plan.work))),
             FillResult::TooMuch => Err(NoTableAnswer::NotByTable),
             FillResult::Stopped => Err(NoTableAnswer::Stopped),
@@ -474,7 +474,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         let open = (part & !must).count_ones() as usize;
         let room = request.runners_up.saturating_add(1);
         for (looked, chosen) in (0u32..).zip(of_size(open, self.k() - must.count_ones() as usize)) {
-            if looked % ASK_EVERY == ASK_EVERY - 1 && view.stop().is_some_and(|stop| stop()) {
+            if looked % ASK_EVERY == ASK_EVERY - 1 && view.is_out_of_time() {
                 return Err(NoTableAnswer::Stopped);
             }
             let set = spread.of(chosen) | must;
@@ -565,7 +565,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                     // So do the others of this group.
                     break;
                 }
-                if view.stop().is_some_and(|stop| stop()) {
+                if view.is_out_of_time() {
                     return Err(NoTableAnswer::Stopped);
                 }
                 if self.problem.tests().all(|test| self.admits(test, set)) {

@@ -31,7 +31,7 @@ use super::partial_sets::PairSums;
 use super::problem::{Problem, RankedAnswer};
 use super::requirement::RequirementTest;
 use super::subsets::Subsets;
-use super::visits::{SearchRun, VisitPlan};
+use super::visits::{ASKED_EVERY, SearchRun, VisitPlan};
 use crate::ids::DeviceId;
 use crate::matching::{Few, MatchConfig, Matcher, SearchStats};
 use crate::score::{Form, Seat};
@@ -42,12 +42,17 @@ impl<'o, 'a> Problem<'o, 'a> {
     pub(super) fn best_by_search(&self) -> RankedAnswer {
         let domains = Rc::new(Domains::new(self).without_twins(self));
         let bounds = CriteriaBounds::new(self.view, &self.request.pattern, self.criteria);
+        // A set counts as one node, and its bounds see every pair of devices.
+        let ask_every = (ASKED_EVERY / SearchRun::cost_of_set(&domains.union)).max(1);
         let mut run = SearchRun {
             problem: self,
             domains,
             bounds,
             top: Vec::new(),
             stats: SearchStats::default(),
+            // Not at once: after the time, too, there is a first placement to show.
+            ask: ask_every,
+            ask_every,
         };
         // A device that must be included and has no room leaves no placement.
         if !self.request.must_include.is_subset(&run.domains.union) {

@@ -107,7 +107,7 @@ impl Problem<'_, '_> {
         more.nodes += stats.nodes;
         // If the caller's time is up before the second attempt ends, the trial's placement is
         // as good a one as there is.
-        let kept = more.stopped == StopReason::Caller && !entries.is_empty();
+        let kept = more.stopped.is_of_time() && !entries.is_empty();
         (if kept { entries } else { better }, more)
     }
 }

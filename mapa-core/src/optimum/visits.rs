@@ -71,12 +71,19 @@ pub(super) struct SearchRun<'r, 'o, 'a> {
     /// The best entries so far, best first; one entry per set.
     pub(super) top: Vec<RankedPlacement>,
     pub(super) stats: SearchStats,
+    /// At this many nodes the time is looked at again.
+    pub(super) ask: u64,
+    /// How many nodes pass between two looks.
+    pub(super) ask_every: u64,
 }
+
+/// How many nodes of a matcher pass between two looks at the time.
+pub(super) const ASKED_EVERY: u64 = 1024;
 
 impl<'o, 'a> SearchRun<'_, 'o, 'a> {
     /// The cost of looking at the set of a match, in nodes. Its value may depend on every pair of devices, and a
     /// node of the matcher takes as long as some dozens of pairs.
-    fn cost_of_set(&self, part: &DeviceSet) -> u64 {
+    pub(super) fn cost_of_set(part: &DeviceSet) -> u64 {
         1 + (part.len() as u64).pow(2) / 64
     }
 
@@ -95,10 +102,12 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
             self.stats.stopped = StopReason::NodeLimit;
             return false;
         }
-        let asked = self.stats.nodes >> 10;
         self.stats.nodes = self.stats.nodes.saturating_add(nodes);
-        if self.stats.nodes >> 10 != asked && self.problem.view.stop().is_some_and(|stop| stop()) {
-            self.stats.stopped = StopReason::Caller;
+        if self.stats.nodes >= self.ask {
+            self.ask = self.stats.nodes.saturating_add(self.ask_every);
+            if self.problem.view.is_out_of_time() {
+                self.stats.stopped = StopReason::of_time();
+            }
         }
         self.stats.complete()
     }
@@ -257,8 +266,8 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
         let mut go_on = || {
             if stats.nodes >= limits.nodes {
                 stats.stopped = StopReason::NodeLimit;
-            } else if stats.nodes & 1023 == 0 && view.stop().is_some_and(|stop| stop()) {
-                stats.stopped = StopReason::Caller;
+            } else if stats.nodes.is_multiple_of(ASKED_EVERY) && view.is_out_of_time() {
+                stats.stopped = StopReason::of_time();
             }
             stats.nodes = stats.nodes.saturating_add(1).min(limits.nodes);
             stats.complete()
@@ -330,13 +339,14 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
         let looks_at_sets =
             known.is_none() && self.problem.objectives().any(|o| o.is_of_set(pattern));
         let cost = if looks_at_sets {
-            self.cost_of_set(part)
+            Self::cost_of_set(part)
         } else {
             // The criteria that see the rank order are computed for each match.
             pattern.edges().len() as u64 / 8
         };
         let mut left = self.problem.left(&stats).nodes;
-        let mut spent = false;
+        let mut ask = left.saturating_sub(ASKED_EVERY);
+        let (mut spent, mut is_late) = (false, false);
         let domains = Rc::clone(&self.domains);
         self.problem
             .search(matcher, part, &domains, &mut stats, |placement| {
@@ -345,6 +355,14 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
                     return ControlFlow::Break(());
                 }
                 left -= cost;
+                // The meter counts a match as one node, whatever it costs here.
+                if left <= ask {
+                    ask = left.saturating_sub(ASKED_EVERY);
+                    is_late = self.problem.view.is_out_of_time();
+                    if is_late {
+                        return ControlFlow::Break(());
+                    }
+                }
                 let best = self.offer(placement, known);
                 // Matches come by rank order: the first that meets the bound of its set is the
                 // smallest of those that do.
@@ -356,6 +374,8 @@ impl<'o, 'a> SearchRun<'_, 'o, 'a> {
             });
         if spent {
             stats.stopped = StopReason::NodeLimit;
+        } else if is_late {
+            stats.stopped = StopReason::of_time();
         }
         self.stats = stats;
     }

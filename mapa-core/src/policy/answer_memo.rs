@@ -13,6 +13,7 @@ use super::decision::Decision;
 use super::refusal::Refusal;
 use crate::ids::PolicyId;
 use crate::request::Request;
+use crate::stop_flag::StopFlag;
 use crate::topology::{DeviceSet, MemoKey};
 use crate::view::View;
 
@@ -115,8 +116,9 @@ pub(super) fn remembered(
         Ok(decision) => decision.search().complete(),
         Err(refusal) => !matches!(refusal, Refusal::LimitReached(_)),
     };
-    // A refusal after a deadline may be for lack of time.
-    if is_final && (found.is_ok() || view.stop().is_none()) {
+    // A refusal after a deadline may be for lack of time, and under a flag that is set so may a choice.
+    let is_timely = found.is_ok() || view.stop().is_none();
+    if is_final && is_timely && !StopFlag::is_current_set() {
         let answer = Answer {
             policy,
             request: request.clone(),

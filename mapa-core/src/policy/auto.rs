@@ -137,7 +137,8 @@ impl Collective {
             .collect();
         pairs.sort_unstable();
         pairs.dedup();
-        if n >= 4 && pairs.len() == n * (n - 1) / 2 {
+        // A request may name any number of ranks, and is refused only later.
+        if n >= 4 && Some(2 * pairs.len()) == n.checked_mul(n - 1) {
             Self::Exchange
         } else if n >= 3 && pairs.len() == n - 1 && pattern.is_connected() {
             Self::Tree

@@ -6,6 +6,7 @@ use clap::{Arg, Args};
 
 use super::JobArgs;
 use mapa_cli::args::MachineArgs;
+use mapa_cli::bounds;
 use mapa_front::ModelSpec;
 
 pub(crate) const USAGE: &str = "\
@@ -69,6 +70,7 @@ pub(crate) struct MatchArgs {
         long,
         value_name = "N",
         default_value = "1",
+        value_parser = bounds::threads,
         conflicts_with = "pattern_file"
     )]
     pub(crate) threads: NonZeroUsize,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use mapa_cli::TimeLimit;
 use mapa_cli::args::{SimulateArgs, simulate};
 use mapa_front::shell::Shell;
 
@@ -85,22 +86,25 @@ pub(super) struct GeneralCommand {
     pub(super) name: &'static str,
     /// The first line of its help.
     about: &'static str,
+    /// What it does at its time limit; `None` if it has none.
+    pub(super) time_limit: Option<TimeLimit>,
     /// Adds the arguments, and the texts below them.
     describe: fn(Command) -> Command,
     /// Reads the arguments.
     pub(super) read: fn(&ArgMatches) -> Result<General, clap::Error>,
 }
 
-/// The row of a command: the word that names it, the variant with its arguments, the first line of its help, and what its
-/// help has besides.
+/// The row of a command: the word that names it, the variant with its arguments, what it does at its time limit (`None` if
+/// it neither searches nor simulates), the first line of its help, and what its help has besides.
 macro_rules! row {
-    ($name:literal, $variant:ident($args:ty), $about:literal) => {
-        row!($name, $variant($args), $about, |command| command)
+    ($name:literal, $variant:ident($args:ty), $limit:expr, $about:literal) => {
+        row!($name, $variant($args), $limit, $about, |command| command)
     };
-    ($name:literal, $variant:ident($args:ty), $about:literal, $texts:expr) => {
+    ($name:literal, $variant:ident($args:ty), $limit:expr, $about:literal, $texts:expr) => {
         GeneralCommand {
             name: $name,
             about: $about,
+            time_limit: $limit,
             describe: |command| {
                 let texts: fn(Command) -> Command = $texts;
                 texts(<$args>::augment_args(command))
@@ -116,6 +120,7 @@ macro_rules! left_out {
     ($name:literal, $variant:ident, $feature:literal) => {
         GeneralCommand {
             name: $name,
+            time_limit: None,
             about: concat!("Not in this build: needs the feature `", $feature, "`"),
             describe: LeftOut::augment_args,
             // Whatever the arguments are, the answer is which feature is missing.
@@ -129,17 +134,20 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
     row!(
         "machines",
         Machines(MachinesArgs),
+        None,
         "List the machines of the catalogue, and the formulas for more"
     ),
     row!(
         "topo",
         Topo(TopoArgs),
+        None,
         "Show a machine: its link matrix, link counts and per-device totals; or write it in another format",
         |command| command.after_long_help(topo::HELP)
     ),
     row!(
         "match",
         Match(MatchArgs),
+        Some(TimeLimit::BEST),
         "Count or list the matches of a job's pattern on a machine, or of one graph in another",
         |command| command
             .after_long_help(find_matches::HELP)
@@ -148,17 +156,20 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
     row!(
         "allocate",
         Allocate(AllocateArgs),
+        Some(TimeLimit::BEST),
         "Choose devices for a job, or for a stream of jobs",
         |command| command.after_long_help(allocate::HELP)
     ),
     row!(
         "compare",
         Compare(CompareArgs),
+        Some(TimeLimit::BEST),
         "Compare the choices of all policies for one job"
     ),
     row!(
         "score",
         Score(ScoreArgs),
+        Some(TimeLimit::WHOLE),
         "Predict the bandwidth of given devices by a model, term by term or ring by ring",
         |command| command.after_long_help(score::HELP)
     ),
@@ -166,6 +177,7 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
     row!(
         "fit",
         Fit(FitArgs),
+        Some(TimeLimit::LONG),
         "Fit a model of bandwidth to measurements on a machine, and show how far to trust it",
         |command| command.after_long_help(super::fit::HELP)
     ),
@@ -175,6 +187,7 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
     row!(
         "measured",
         Measured(MeasuredArgs),
+        Some(TimeLimit::LONG),
         "Add measured bandwidths of a machine to a table, and fit what its links reach"
     ),
     #[cfg(not(feature = "fit"))]
@@ -182,12 +195,14 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
     row!(
         "mig",
         Mig(MigArgs),
+        Some(TimeLimit::WHOLE),
         "Show how a GPU with MIG can be partitioned into instances, and whether given ones fit; without --gpu, list the GPUs",
         |command| command.after_long_help(mig::HELP)
     ),
     row!(
         "pattern",
         Pattern(PatternArgs),
+        Some(TimeLimit::WHOLE),
         "Derive an application graph from a program: from link counters, NCCL's logs, source code or degrees of parallelism",
         |command| command
             .after_long_help(pattern::HELP)
@@ -196,24 +211,28 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
     row!(
         "sensitivity",
         Sensitivity(SensitivityArgs),
+        Some(TimeLimit::WHOLE),
         "Decide whether a job's speed depends on its links, from its run times and messages",
         |command| command.after_long_help(pattern::SENSITIVITY_HELP)
     ),
     row!(
         "simulate",
         Simulate(SimulateArgs),
+        Some(TimeLimit::LONG),
         "Simulate a workload on a machine under one policy or several",
         |command| simulate_help::complete(command.after_long_help(simulate::HELP))
     ),
     row!(
         "sweep",
         Sweep(SweepArgs),
+        Some(TimeLimit::LONG),
         "Simulate many cases: every combination of machines, workloads, schedulers and policies. A sweep resumes where it was interrupted, and can be split over many computers",
         |command| command.after_long_help(sweep::HELP)
     ),
     row!(
         "defrag",
         Defrag(DefragArgs),
+        Some(TimeLimit::WHOLE),
         "Show what a running machine or fleet has lost to fragmentation, and the fewest jobs to move for a wanted placement",
         |command| command.after_long_help(defrag::HELP)
     ),
@@ -221,6 +240,7 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
     row!(
         "reproduce",
         Reproduce(ReproduceArgs),
+        Some(TimeLimit::LONG),
         "Repeat a published evaluation, and compare the results with the published ones",
         |command| command.after_long_help(reproduce::HELP)
     ),
@@ -229,17 +249,20 @@ pub(super) static GENERAL: &[GeneralCommand] = &[
     row!(
         "read",
         Read(ReadArgs),
+        None,
         "Show what kind of machine description each file is, and what it contains: outputs of vendors' tools, XML, machine files"
     ),
     row!(
         "completions",
         Completions(CompletionsArgs),
+        None,
         "Write completions of the command line for a shell: bash, zsh, fish, elvish or powershell",
         |command| command.after_help(COMPLETIONS)
     ),
     row!(
         "man",
         Man(ManArgs),
+        None,
         "Write the manual pages, one for each command"
     ),
 ];
@@ -256,5 +279,6 @@ impl GeneralCommand {
         (self.describe)(Command::new(self.name))
             .about(self.about)
             .long_about(None)
+            .args(self.time_limit.map(TimeLimit::arg))
     }
 }

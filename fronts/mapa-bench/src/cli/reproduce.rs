@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
+use mapa_cli::bounds;
 
 pub(crate) const HELP: &str = "\
 Every experiment writes the same files. NAME.md has tables (the claim, the paper's number, ours, its interval, the verdict), the
@@ -29,7 +30,7 @@ pub(crate) struct ReproduceArgs {
     pub(crate) into: Option<PathBuf>,
     /// The number of job files to draw. Intervals are over files: use at least 50 for
     /// intervals to rely on [default: the experiment's own, see --list].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| bounds::within::<usize>(text, 0..=100_000))]
     pub(crate) files: Option<usize>,
     /// The seed of the first job file; each further file has the next seed [default: the
     /// experiment's own].
@@ -41,7 +42,7 @@ pub(crate) struct ReproduceArgs {
     pub(crate) rows: Option<PathBuf>,
     /// The number of threads for simulations, and for the timing of concurrent decisions
     /// [default: one for each processor].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = bounds::threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Leave out everything that depends on wall-clock time.
     #[arg(long)]

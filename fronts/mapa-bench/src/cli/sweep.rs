@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use mapa_cli::bounds;
 
 pub(crate) const HELP: &str = "\
 A sweep file has the lists to combine. Every combination is a cell:
@@ -41,7 +42,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
     /// Run this many cells at once. Results do not depend on it [default: one for each processor].
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = bounds::threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Keep a row for every job, besides the row for every cell.
     #[arg(long)]

@@ -6,6 +6,7 @@ use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::LocalFiles;
+use mapa_cli::time_limit;
 use mapa_front::answer::allocate::{Line, NotDone};
 use mapa_front::commands::Batch;
 use mapa_front::{FileKind, Loaded};
@@ -16,26 +17,16 @@ pub(super) fn batch(source: &str, loaded: Loaded, output: &mut Output) -> Result
     let wrong = |error: io::Error| Failure::at(source, error);
     let mut input = BufReader::new(mapa_io::open(source).map_err(wrong)?);
     let mut batch = Batch::new(&NAMES, &LocalFiles, loaded);
-    let mut malformed = 0;
+    let (mut number, mut malformed) = (0, 0);
     // Lines are bytes, so that one which is not UTF-8 gets its answer too: it is malformed.
-    for number in 1.. {
-        let mut line = Vec::new();
-        let most = FileKind::Settings.most_bytes();
-        let read = (&mut input).take(most + 1).read_until(b'\n', &mut line);
-        if read.map_err(wrong)? == 0 {
-            break;
-        }
-        // A line without an end could be all of the memory.
-        if line.len() as u64 > most {
-            return Err(wrong(io::Error::other(format!(
-                "line {number}: more than {} MiB, expected one request",
-                most >> 20
-            ))));
-        }
+    // Each line has the whole time limit. Waiting for it has none.
+    while let Some(line) = time_limit::unlimited(|| next(&mut input)) {
+        let line = line.map_err(wrong)?;
+        number += 1;
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let answer = batch.answer(number, &line);
+        let answer = time_limit::anew(|| batch.answer(number, &line));
         malformed += usize::from(matches!(answer, Line::NotDone(NotDone::Malformed { .. })));
         output.object(&answer)?;
         // The program at the other end may wait for this answer before it sends its next request.
@@ -47,5 +38,26 @@ pub(super) fn batch(source: &str, loaded: Loaded, output: &mut Output) -> Result
         n => Err(Failure::Answered(format!(
             "{source}: {n} of the requests were malformed"
         ))),
+    }
+}
+
+/// The next line; `None` behind the last.
+fn next(input: &mut impl BufRead) -> Option<io::Result<Vec<u8>>> {
+    let most = FileKind::Settings.most_bytes();
+    let mut line = Vec::new();
+    match input.take(most + 1).read_until(b'\n', &mut line) {
+        Ok(0) => None,
+        // A line without an end could be all of the memory.
+        Ok(_) if line.len() as u64 > most => Some(Err(io::Error::other(format!(
+            "a line of more than {} MiB, expected one request",
+            most >> 20
+        )))),
+        Ok(_) => {
+            if line.last() == Some(&b'\n') {
+                line.pop();
+            }
+            Some(Ok(line))
+        }
+        Err(error) => Some(Err(error)),
     }
 }

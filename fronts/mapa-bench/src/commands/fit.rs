@@ -37,7 +37,7 @@ pub(crate) fn fit(args: &FitArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;
     // The steps of `outcome`, one for each file and three more, and one for the pictures.
     let steps = args.measurements.len() + 4;
-    let bar = progress(steps, "{bar:30} {pos}/{len} {msg}", output)?;
+    let bar = progress(steps, "steps", "{bar:30} {pos}/{len} {msg}", output)?;
     let answer = work(args, &request, &loaded, &bar);
     // The bar is cleared first, or an error would be printed behind it.
     bar.clear();

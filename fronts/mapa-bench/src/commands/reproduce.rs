@@ -56,7 +56,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
             readers.join(" or ")
         )));
     }
-    let bar = progress(0, "{bar:30} {pos}/{len} {msg}", output)?;
+    let bar = progress(0, "tasks", "{bar:30} {pos}/{len} {msg}", output)?;
     let report = experiment.run(&plan, &ExperimentBar(&bar));
     bar.clear();
     let report = report?;

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use mapa_core::{MAX_DEVICES, Reason, Refusal, Request};
+use mapa_core::{MAX_DEVICES, Policy, Reason, Refusal, Request};
 use mapa_front::answer::mapa::LeaseOwner;
 use mapa_front::answer::node::{Grant, NodeAnswer, NodeQuery, RunQuery};
 use mapa_front::{JobSpec, Names, PolicySpec};
@@ -25,6 +25,7 @@ use crate::mailbox::Mailbox;
 use crate::node::Node;
 use crate::operator;
 use crate::run::choose;
+use crate::timed::{DECISION_TIME, Timed};
 
 /// The most decisions of an answer to `log`.
 const DECISIONS: usize = 100_000;
@@ -282,6 +283,8 @@ impl Decider<'_> {
         }
         let model = policy.model(&names, &NoFiles)?;
         let policy = policy.policy(&names, model.as_ref(), Some(&work))?;
+        // Whoever else asks waits for this decision.
+        let policy = Timed::new(policy, Some(DECISION_TIME));
         let request = spec.request(&work, node.graph())?;
         let processes = Processes::new()?;
         let (served, is_checked) = (self.served, query.check_drivers);
@@ -292,7 +295,7 @@ impl Decider<'_> {
             driver_snapshot(&node, &served.live)
         };
         if query.dry_run {
-            let (of, on) = ((&request, &*policy), (&*node, &processes));
+            let (of, on) = ((&request, &policy as &dyn Policy), (&*node, &processes));
             let (placement, decision) = choose(self.ledger, of, on, &drivers, &asker)?;
             return Ok(NodeAnswer::Chosen {
                 devices: named(node.keys(&placement)),
@@ -315,7 +318,7 @@ impl Decider<'_> {
         let want = AcquireRequest {
             asker: &asker,
             request: &request,
-            policy: &*policy,
+            policy: &policy,
             scheduler: &query.scheduler,
             wait: query.wait,
             seconds: query.seconds,

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::graph::{Graph, VertexKind};
+use crate::stop_flag::StopFlag;
 
 /// By pattern vertex, the target vertices on which it can lie, ascending; none if some vertex can
 /// lie nowhere.
@@ -107,6 +108,10 @@ impl DomainFilter<'_> {
     /// Filters until nothing changes; false if a domain becomes empty.
     fn run(&mut self) -> bool {
         while let Some(u) = self.queue.pop() {
+            // Larger domains are right too, and the search after this ends at its first node.
+            if StopFlag::is_current_set() {
+                return true;
+            }
             if !self.narrow_neighbours(u) || !self.take(u) {
                 return false;
             }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::error::{Error, ErrorKind};
 use crate::graph::Graph;
 use crate::matching::plan::{MatchConfig, Matcher};
-use crate::matching::symmetry::Coloured;
+use crate::matching::symmetry::{Coloured, Symmetry};
 use crate::pattern::{Demand, Pattern};
 use crate::topology::MAX_DEVICES;
 
@@ -20,6 +20,8 @@ pub struct GraphMatcher {
     pub(super) below: Vec<Option<u32>>,
     /// How many raw matches count as one; saturates.
     pub(super) class: u128,
+    /// Whether the symmetries are known: not if a flag ended the compilation.
+    pub(super) is_whole: bool,
     config: MatchConfig,
     /// The pattern compiled for the engine for machines, made at its first use.
     dense: OnceLock<Option<Matcher>>,
@@ -39,6 +41,8 @@ impl MatchConfig {
     /// O(n + m) for raw matches of a pattern with n vertices and m edges. For distinct matches the
     /// pattern's symmetries are computed too, in time and memory as for [`MatchConfig::compile`].
     ///
+    /// If the thread's [`StopFlag`](crate::StopFlag) ends this, searches under that flag end at their first node.
+    ///
     /// # Errors
     /// A loop; more than [`MAX_DEVICES`] vertices.
     pub fn compile_graph(self, pattern: &Graph) -> Result<GraphMatcher, Error> {
@@ -52,17 +56,22 @@ impl MatchConfig {
         if let Some(&vertex) = pattern.loops().first() {
             return Err(ErrorKind::PatternLoop(vertex).into());
         }
-        let (below, class) = if self.distinct {
-            symmetry(pattern)?
+        let raw = || Symmetry::none(pattern.len());
+        let symmetry = if self.distinct {
+            Coloured::new(&as_job(pattern)?).symmetry()
         } else {
-            (vec![None; pattern.len()], 1)
+            Some(raw())
         };
+        let is_whole = symmetry.is_some();
+        let symmetry = symmetry.unwrap_or_else(raw);
+        let below = symmetry.below.into_iter();
         let dense = OnceLock::new();
         Ok(GraphMatcher {
             pattern: pattern.clone(),
             induced: self.induced,
-            below,
-            class,
+            below: below.map(|lower| lower.map(|i| i as u32)).collect(),
+            class: symmetry.order,
+            is_whole,
             config: self,
             dense,
         })
@@ -82,7 +91,10 @@ impl GraphMatcher {
             return None;
         }
         self.dense
-            .get_or_init(|| Some(self.config.compile(&as_job(&self.pattern).ok()?)))
+            .get_or_init(|| {
+                let matcher = self.config.compile(&as_job(&self.pattern).ok()?);
+                matcher.is_whole().then_some(matcher)
+            })
             .as_ref()
     }
 }
@@ -101,17 +113,4 @@ fn as_job(pattern: &Graph) -> Result<Pattern, Error> {
         .collect();
     let edges = Pattern::from_edges(pattern.len(), edges)?.edges().to_vec();
     Ok(Pattern::with(pattern.len(), edges, demands))
-}
-
-/// The symmetry conditions, and the order of the group.
-fn symmetry(pattern: &Graph) -> Result<(Vec<Option<u32>>, u128), Error> {
-    let symmetry = Coloured::new(&as_job(pattern)?).symmetry();
-    Ok((
-        symmetry
-            .below
-            .into_iter()
-            .map(|lower| lower.map(|i| i as u32))
-            .collect(),
-        symmetry.order,
-    ))
 }

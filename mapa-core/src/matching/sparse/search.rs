@@ -9,9 +9,10 @@ use super::plan::GraphMatcher;
 use super::space::Space;
 use super::tail::TailScratch;
 use crate::graph::Graph;
-use crate::matching::limits::{Limits, SearchStats};
+use crate::matching::limits::{Limits, SearchStats, StopReason};
 use crate::matching::meter::Meter;
 use crate::matching::run::Outcome;
+use crate::stop_flag::StopFlag;
 use crate::view::Stop;
 
 /// A compiled pattern graph in a target graph. It is cheap to copy; its terminal methods run it.
@@ -101,7 +102,7 @@ impl<'a> GraphSearch<'a> {
     }
 
     fn meter(&self) -> Meter<'a> {
-        Meter::new(self.limits, self.until)
+        Meter::new(self.limits, self.until).of_matcher(self.matcher.is_whole)
     }
 
     /// Calls `f` with every match until it breaks off: `map[u]` is the target vertex of pattern
@@ -143,6 +144,13 @@ impl<'a> GraphSearch<'a> {
         let Some(mut space) = self.space() else {
             return SearchStats::default();
         };
+        // The space is not finished then, and where no vertex has to be placed, no meter would look at the flag.
+        if StopFlag::is_current_set() {
+            return SearchStats {
+                stopped: StopReason::TimeLimit,
+                ..SearchStats::default()
+            };
+        }
         // Each class of matches has as many raw ones as the pattern has automorphisms. Without the
         // symmetry conditions, more of the last vertices may be counted without being placed.
         let class = self.matcher.class;
@@ -221,13 +229,11 @@ impl<'a> GraphSearch<'a> {
     /// As [`GraphSearch::visit`] for as many matches as are taken.
     #[must_use]
     pub fn iter(&self) -> GraphMatches<'a> {
-        let cursor = self
-            .space()
-            .map(|space| SparseCursor::new(space, self.target, self.matcher.induced));
-        GraphMatches {
-            cursor,
-            meter: self.meter(),
-        }
+        let (space, mut meter) = (self.space(), self.meter());
+        // The space is not finished then.
+        let space = space.filter(|_| !meter.is_over_time());
+        let cursor = space.map(|space| SparseCursor::new(space, self.target, self.matcher.induced));
+        GraphMatches { cursor, meter }
     }
 }
 

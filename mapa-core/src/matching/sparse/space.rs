@@ -6,6 +6,7 @@ use std::mem::take;
 
 use super::plan::GraphMatcher;
 use crate::graph::Graph;
+use crate::stop_flag::StopFlag;
 
 /// The tables of a search. Candidates are named by their place in the domain of their step.
 pub(super) struct Space {
@@ -138,6 +139,10 @@ impl Space {
         // By target vertex, its place in the later step's domain.
         let mut place = vec![NOWHERE; target.len()];
         for later in 0..self.steps.len() {
+            // Whoever asked for the space looks at the flag before it is used.
+            if StopFlag::is_current_set() {
+                return;
+            }
             (0..)
                 .zip(&self.steps[later].domain)
                 .for_each(|(i, &v)| place[v as usize] = i);

@@ -131,8 +131,8 @@ impl<'d> LookAhead<'d> {
             let open = (part & !must).count_ones() as usize;
             for (looked, chosen) in (1u64..).zip(of_size(open, more)) {
                 self.offer(spread.of(chosen) | must, &mut leases, &mut top);
-                if looked.is_multiple_of(ASK_EVERY) && view.stop().is_some_and(|stop| stop()) {
-                    stats.stopped = StopReason::Caller;
+                if looked.is_multiple_of(ASK_EVERY) && view.is_out_of_time() {
+                    stats.stopped = StopReason::of_time();
                     break;
                 }
             }

@@ -23,7 +23,7 @@ impl Foresight {
         request: &Request,
         view: &View<'_>,
     ) -> Option<(Vec<ScoredSet>, Few<f64>, SearchStats)> {
-        if !self.applies(request, view.graph()) || view.stop().is_some_and(|stop| stop()) {
+        if !self.applies(request, view.graph()) || view.is_out_of_time() {
             return None;
         }
         let ahead = LookAhead::new(self, request, view)?;

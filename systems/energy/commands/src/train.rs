@@ -18,7 +18,7 @@ pub(crate) use args::TrainArgs;
 use args::{FormulationName, SettingsName};
 use mapa_cli::Failure;
 use mapa_cli::files::{bytes, write};
-use mapa_cli::{Output, SystemCommand, progress};
+use mapa_cli::{Output, SystemCommand, progress, time_limit};
 
 /// The seed of the first day on which a net is compared. Days of training and of learning curves
 /// have others.
@@ -53,7 +53,7 @@ fn train(args: &TrainArgs, output: &mut Output) -> Result<(), Failure> {
         layouts: config.layouts.clone(),
         into: args.into.display().to_string(),
         curve: curve.collect(),
-        days: args.days.get(),
+        days: args.days,
         first_day: FIRST_DAY,
         rules: rules(args, &config, weights)?,
     };
@@ -118,10 +118,17 @@ fn trained(args: &TrainArgs, config: &Config, output: &Output) -> Result<Trainer
     };
     let mut trainer = trainer?;
     let updates = config.updates();
-    let bar = progress(updates as usize, "{bar:30} {pos}/{len} {msg} {eta}", output)?;
+    let bar = progress(
+        updates as usize,
+        "updates",
+        "{bar:30} {pos}/{len} {msg} {eta}",
+        output,
+    )?;
     while !trainer.is_over() {
         trainer.update().map_err(Failure::malformed)?;
         write(&file, trainer.checkpoint())?;
+        let kept = file.display();
+        time_limit::keeps(format_args!("{kept} is kept: --resume goes on"));
         bar.set_done(trainer.updates());
         if let Some(last) = trainer.curve().last() {
             bar.say(&format!(
@@ -144,7 +151,7 @@ fn rules(args: &TrainArgs, config: &Config, weights: Weights) -> Result<Vec<Trai
         Box::new(Fit::default()),
         Box::new(learned),
     ];
-    let seeds: Vec<u64> = (FIRST_DAY..).take(args.days.get()).collect();
+    let seeds: Vec<u64> = (FIRST_DAY..).take(args.days).collect();
     let mut all: Vec<(String, Vec<Totals>)> = Vec::new();
     for mut rule in rules {
         let days = evaluate(&mut *rule, &config.layouts, &config.draw, &seeds);

@@ -23,7 +23,7 @@ use args::DrawName;
 pub(crate) use args::TuneArgs;
 use mapa_cli::Failure;
 use mapa_cli::files::{self, write};
-use mapa_cli::{Output, SystemCommand, progress};
+use mapa_cli::{Output, SystemCommand, progress, time_limit};
 
 /// GPUs draw what the published code has for an A100: no other table is known.
 const POWER: Power = Power::A100;
@@ -238,7 +238,7 @@ fn search(
         .num_threads(threads.map_or(1, std::num::NonZeroUsize::get))
         .build()
         .map_err(Failure::malformed)?;
-    let bar = progress(0, "{spinner} {pos} candidates, {msg}", output)?;
+    let bar = progress(0, "candidates", "{spinner} {pos} candidates, {msg}", output)?;
     while !tuning.is_done() {
         let best = tuning.best().map_or(String::new(), |judged| {
             format!(", best {:.4}", judged.score)
@@ -259,6 +259,8 @@ fn search(
         if let Some(state) = &state {
             let text = tuning.write().map_err(Failure::malformed)?;
             write(state, format!("{head}{text}"))?;
+            let kept = state.display();
+            time_limit::keeps(format_args!("{kept} is kept: --resume goes on"));
         }
     }
     bar.clear();

@@ -70,7 +70,7 @@ fn topology_plan(
         own = own.trust(trust.read(&names, Trust::find)?);
     }
     if let Some(search) = settings.get("search") {
-        own = own.search(search.whole()?);
+        own = own.search(search.whole_to(100_000_000)?);
     }
     if let Some(ageing) = settings.get("ageing") {
         own = own.ageing(ageing.on_or_off("on or off")?);

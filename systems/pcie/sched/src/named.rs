@@ -63,7 +63,7 @@ fn pcie(
 fn pcie_plan(settings: &SettingValues<'_>) -> Result<BoxedScheduler, mapa_core::Error> {
     let mut own = PciePlan::new();
     if let Some(moves) = settings.get("search") {
-        own = own.moves(moves.whole()?);
+        own = own.moves(moves.whole_to(1_000_000)?);
     }
     if let Some(model) = settings.get("model") {
         own = own.model(model.read("eq-2 or max-min", |value| match value {

@@ -53,7 +53,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         None => request.fleet(&LocalFiles, &mut |warning| output.warn(warning))?,
     };
     // The length of the bar is known once the jobs are read.
-    let bar = progress(0, "{bar:30} {pos}/{len} jobs, {msg}", output)?;
+    let bar = progress(0, "jobs", "{bar:30} {pos}/{len} jobs, {msg}", output)?;
     let records_occupancy = args.svg.is_some() || args.plot.is_some();
     let outcome = request.outcome(
         &NAMES,

@@ -11,6 +11,7 @@ mod summary;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mapa_front::answer::Streamed;
 use mapa_front::answer::sweep::{FailedCell, RowsOf, Sweep, SweepCells};
 use mapa_front::commands::{SweepPlan, SweepPoint, SweepRequest, SweepRows, SweepTables};
 use mapa_sim::Table;
@@ -22,9 +23,12 @@ use crate::cli::{Shard, SweepArgs};
 use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::files::{LocalFiles, text};
-use mapa_cli::{Output, progress};
+use mapa_cli::{Output, in_order, progress, time_limit};
 use mapa_front::FileKind;
 use mapa_front::text::table;
+
+/// The most rows of a table of cells.
+const TABLE_ROWS: usize = 5000;
 
 /// The most cells that a message names.
 const NAMED: usize = 10;
@@ -156,7 +160,13 @@ fn run(
         .num_threads(threads)
         .build()
         .map_err(Failure::malformed)?;
-    let bar = progress(left.len(), "{bar:30} {pos}/{len} cells, {eta} left", output)?;
+    time_limit::keeps("the same command goes on with the rest");
+    let bar = progress(
+        left.len(),
+        "cells",
+        "{bar:30} {pos}/{len} cells, {eta} left",
+        output,
+    )?;
     // Tasks of one cell each, nearly in order: a killed sweep then loses the fewest cells.
     let new = pool.install(|| {
         left.par_iter()
@@ -458,7 +468,41 @@ impl SweepReport {
 fn list(args: &SweepArgs, cells: &[SweepPoint<'_>], output: &mut Output) -> Result<(), Failure> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let store = args.into.as_deref().map(CellStore::at);
-    let mut listed = Vec::new();
+    let of_shard = cells.iter().filter(|cell| shard.has(cell.index));
+    let mut listed: Vec<(&SweepPoint<'_>, Option<bool>)> = Vec::new();
+    for cell in of_shard {
+        let there = match &store {
+            Some(store) => Some(matches!(store.find(cell, args.rows)?, CellState::Whole(_))),
+            None => None,
+        };
+        listed.push((cell, there));
+    }
+    if output.json {
+        let cells = cells.len();
+        let mut answer = Streamed::object(in_order(&SweepCells {
+            cells,
+            listed: Vec::new(),
+        })?);
+        let rows = || {
+            let answers = listed.iter().map(|(cell, there)| cell.answer(*there));
+            answers.map(|cell| serde_json::to_value(cell).unwrap_or_default())
+        };
+        answer.insert("listed".to_owned(), Streamed::long(rows));
+        return output.streamed(&Streamed::Object(answer));
+    }
+    output.page();
+    // A table holds all its cells, so a long list is several.
+    for part in listed.chunks(TABLE_ROWS) {
+        output.line(cell_table(part))?;
+    }
+    if listed.is_empty() {
+        output.line(cell_table(&[]))?;
+    }
+    output.line(format_args!("{} of {} cells", listed.len(), cells.len()))
+}
+
+/// A table of cells, and whether they are finished.
+fn cell_table(listed: &[(&SweepPoint<'_>, Option<bool>)]) -> comfy_table::Table {
     let mut rows = table(
         [
             "cell",
@@ -471,12 +515,7 @@ fn list(args: &SweepArgs, cells: &[SweepPoint<'_>], output: &mut Output) -> Resu
         ],
         [0],
     );
-    for cell in cells.iter().filter(|cell| shard.has(cell.index)) {
-        let there = match &store {
-            Some(store) => Some(matches!(store.find(cell, args.rows)?, CellState::Whole(_))),
-            None => None,
-        };
-        listed.push(cell.answer(there));
+    for (cell, there) in listed {
         let there = there.map_or("", |there| if there { "yes" } else { "no" });
         rows.add_row([
             &cell.index.to_string(),
@@ -488,13 +527,5 @@ fn list(args: &SweepArgs, cells: &[SweepPoint<'_>], output: &mut Output) -> Resu
             there,
         ]);
     }
-    if output.json {
-        return output.object(&SweepCells {
-            cells: cells.len(),
-            listed,
-        });
-    }
-    output.page();
-    output.line(&rows)?;
-    output.line(format_args!("{} of {} cells", listed.len(), cells.len()))
+    rows
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use mapa_cli::bounds;
 
 const HELP: &str = "\
 The net picks a MIG slice for the job with the earliest deadline, on the eight A100s and the days of Hisaria et al. The same seed gives the
@@ -47,18 +48,18 @@ pub(crate) struct TrainArgs {
     pub(crate) into: PathBuf,
     /// The number of starts to learn from, rounded up to whole updates [default: that of the
     /// settings, 500000 or 200000].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| bounds::within::<u64>(text, 1..=100_000_000))]
     pub(crate) steps: Option<u64>,
     /// The seed of first weights, days and actions.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub(crate) seed: u64,
     /// The number of threads.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = bounds::threads)]
     pub(crate) threads: NonZeroUsize,
     /// Go on with the training that left FILE.checkpoint.
     #[arg(long)]
     pub(crate) resume: bool,
     /// The number of fresh days on which the net is compared with rules.
-    #[arg(long, value_name = "N", default_value = "30")]
-    pub(crate) days: NonZeroUsize,
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = |text: &str| bounds::within::<usize>(text, 1..=10_000))]
+    pub(crate) days: usize,
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use mapa_cli::bounds;
 
 const HELP: &str = "\
 The plan by prices (scheduler energy-plan) is as good as its prices are for the jobs that come. A search tries prices on days of jobs
@@ -50,10 +51,10 @@ pub(crate) struct TuneArgs {
     )]
     pub(crate) rate: Vec<f64>,
     /// The number of days to draw for the search.
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 9)]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 9, value_parser = days)]
     pub(crate) days: u64,
     /// The number of days to draw on which the result is measured.
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 10)]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 10, value_parser = days)]
     pub(crate) held_out_days: u64,
     /// The seed of the first day; each further day has the next seed, those held out last.
     #[arg(
@@ -89,7 +90,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "searched-layouts")]
     pub(crate) from: String,
     /// The rounds of 30 candidates.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = |text: &str| bounds::within::<u32>(text, 0..=100_000))]
     pub(crate) rounds: u32,
     /// The weights of late jobs, tardiness and energy.
     #[arg(
@@ -104,7 +105,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, hide_short_help = true, value_name = "SEED", default_value_t = 1)]
     pub(crate) seed: u64,
     /// The number of threads; the result does not depend on it [default: one for each processor].
-    #[arg(long, hide_short_help = true, value_name = "T")]
+    #[arg(long, hide_short_help = true, value_name = "T", value_parser = bounds::threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Write the prices to this file. The search keeps its state in a file of this name with
     /// `.part` behind it until it is done.
@@ -113,4 +114,9 @@ pub(crate) struct TuneArgs {
     /// Go on where an interrupted search with the same options stopped.
     #[arg(long, requires = "into")]
     pub(crate) resume: bool,
+}
+
+/// A number of days, which are all in memory.
+fn days(text: &str) -> Result<u64, String> {
+    bounds::within(text, 0..=1000)
 }
