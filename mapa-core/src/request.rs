@@ -53,7 +53,7 @@ pub struct Request {
         serde(default, skip_serializing_if = "Option::is_none")
     )]
     pub only: Option<DeviceSet>,
-    /// The least class of link for the pattern's edges. Default: any connection.
+    /// The least class of link for the pattern's edges. Ranks that share one device meet any. Default: any connection.
     #[cfg_attr(feature = "serde", serde(default))]
     pub min_link: LinkClass,
     /// Whether all devices must be on one NUMA node. Devices of unknown node are then excluded.
@@ -317,7 +317,8 @@ impl Request {
         }
         for edge in self.pattern.edges() {
             let [a, b] = [edge.a, edge.b].map(|rank| placement[usize::from(rank)]);
-            if graph.link_of_ranks(a, b).class < self.min_link {
+            // Ranks on one device need no link, whatever the class: searches let them, too.
+            if a != b && graph.link(a, b).class < self.min_link {
                 return Err("the least class of link");
             }
         }

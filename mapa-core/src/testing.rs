@@ -48,6 +48,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
+use proptest::test_runner::RngSeed;
 
 use crate::graph::Graph;
 use crate::mig::{Model, Profile, ProfileId, Size};
@@ -91,6 +92,18 @@ pub fn scaled(whole: u32) -> u32 {
 #[must_use]
 pub fn cases(whole: u32) -> ProptestConfig {
     ProptestConfig::with_cases(scaled(whole))
+}
+
+/// The seed of a test that draws numbers by itself: another one for each `own`, and for each
+/// `PROPTEST_RNG_SEED`, so that such tests are drawn anew, and replayed, as property tests are. If the variable is not
+/// set, `own` alone decides.
+#[must_use]
+pub fn seed(own: u64) -> u64 {
+    let RngSeed::Fixed(run) = ProptestConfig::default().rng_seed else {
+        return own;
+    };
+    // Odd, so that no two runs have the same seeds.
+    run.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(own)
 }
 
 /// Machines whose number of devices is in `devices`, with links of all classes. Some pairs are not

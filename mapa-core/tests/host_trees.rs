@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mapa_core::testing::{cases, drawn_machines};
 use mapa_core::{
     Candidate, DeviceId, DeviceSet, Expected, Fabric, FabricNode, FabricWire, HardwareGraph,
-    HostNetwork, NodeId, NodeKind, Operation, Pattern, Policy, Request, auto, default_model,
+    HostNetwork, NodeId, NodeKind, Operation, Part, Pattern, Policy, Request, auto, default_model,
 };
 use proptest::prelude::*;
 
@@ -82,6 +82,20 @@ fn a_narrow_uplink_of_one_socket_is_avoided_and_bounds_those_that_cross_it() {
         assert_eq!([of([0, 3]), of([1, 2]), of([1, 3])], [3.5, 12.0, 12.0]);
     }
     assert_eq!(chosen_and_best(&uneven(false), &Pattern::ring(2)).0, 12.0);
+}
+
+#[test]
+fn the_interconnect_of_sockets_bounds_nobody_who_stays_on_one() {
+    let graph = uneven(true);
+    for (a, b) in [(1, 2), (3, 4)] {
+        let ways = Expected::shipped(Operation::AllToAll).ways(&graph, &[a, b].map(DeviceId));
+        assert!(!ways.is_empty());
+        let mut terms = ways.iter().flat_map(|way| &way.terms);
+        assert!(
+            terms.all(|term| term.part != Part::SocketLink),
+            "{a}, {b}: {ways:?}"
+        );
+    }
 }
 
 /// The hops of a host tree, read from the wires: by component what is above it, and the speed.

@@ -645,6 +645,54 @@ fn imagined_views_show_every_layout_around_the_tenants() {
 }
 
 #[test]
+fn what_a_repartition_could_free_is_nothing_that_is_cordoned_and_all_that_can_be_shared() {
+    let graph = machine();
+    let mut allocator = cut(&graph, ["1g@0 1g@1 2g@2", "whole"]);
+    let (wide, shared) = (Demand::slice(Size::new(4, 4)), Demand::any().shared());
+    let could = |allocator: &Allocator, demand: Demand, whole: u32| {
+        let request = Request::new(Pattern::single(demand)).only([whole].into());
+        let view = allocator.view().as_if_repartitioned();
+        view.decide(lowest_id(), &request).is_ok()
+    };
+    // A shared tenant on the second device: others who share may join it, whatever the first device becomes.
+    let beside = Request::new(Pattern::single(shared)).only([1].into());
+    allocator.allocate(lowest_id(), &beside).unwrap();
+    assert!(could(&allocator, shared, 1) && could(&allocator, wide, 0));
+    // Nobody makes room on a device that is to be emptied.
+    allocator.cordon(DeviceId(0), true).unwrap();
+    assert!(!could(&allocator, wide, 0));
+    allocator.cordon(DeviceId(1), true).unwrap();
+    assert!(!could(&allocator, shared, 1));
+}
+
+#[test]
+fn only_a_state_that_its_free_set_tells_whole_gets_the_answer_of_others() {
+    let graph = machine();
+    let mut allocator = Allocator::new(graph.clone());
+    let whole = Request::new(Pattern::single(Demand::whole())).only([2].into());
+    let lease = allocator.allocate(lowest_id(), &whole).unwrap();
+    let is_told = |view: View<'_>| view.is_of_free_set();
+    assert!(is_told(allocator.view()));
+    // A search with a deadline may have stopped early; the answer on a state that leaves a lease out replaces that lease.
+    let stop = || false;
+    assert!(!is_told(allocator.view().until(&stop)));
+    assert!(!is_told(allocator.without(lease.id).unwrap().view()));
+    let few = DeviceSet::from([1]);
+    assert!(!is_told(allocator.view().limited_to(&few)));
+    assert!(!is_told(allocator.view().as_if_idle()));
+    // A device that is being repartitioned: the instances to come are in no free set.
+    let next = layout(&graph, DeviceId(0), "2g@0 2g@2");
+    allocator.begin_repartition(DeviceId(0), next).unwrap();
+    assert!(!is_told(allocator.view()));
+    // Back before anything has changed, it is told again.
+    allocator.layout_is(DeviceId(0), &Layout::whole()).unwrap();
+    assert!(is_told(allocator.view()));
+    let shared = Request::new(Pattern::single(Demand::any().shared()));
+    allocator.allocate(lowest_id(), &shared).unwrap();
+    assert!(!is_told(allocator.view()), "another may join it");
+}
+
+#[test]
 fn a_move_replaces_the_lease_and_keeps_its_id() {
     let graph = machine();
     let mut allocator = cut(&graph, ["2g@0 2g@2", "2g@0 2g@2"]);

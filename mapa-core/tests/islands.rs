@@ -4,22 +4,24 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use mapa_core::testing::oracle;
 use mapa_core::{
-    Candidate, DeviceId, DeviceSet, Fabric, HardwareGraph, LinkClass, Objective, Pattern, Policy,
-    Request, Rules, Shape, StopReason, Tiers, aggregate_gbps, criteria::max,
+    Candidate, DeviceId, DeviceSet, Fabric, HardwareGraph, Limits, LinkClass, Objective, Pattern,
+    Policy, Request, Rules, Shape, StopReason, Tiers, aggregate_gbps, criteria::max,
 };
 use proptest::prelude::*;
 
 use crate::common::gpus;
 
-/// Islands of these sizes, their own links by number: NV2, NV1, the host, or the network that joins
-/// islands.
+/// Islands of these sizes, one behind the other.
 fn machine(sizes: &[usize], links: &[usize], kinds: usize) -> HardwareGraph {
+    let of = |(i, &n): (usize, &usize)| std::iter::repeat_n(i, n);
+    let island_of: Vec<usize> = sizes.iter().enumerate().flat_map(of).collect();
+    islands(&island_of, links, kinds)
+}
+
+/// The island of each device, its own links by number: NV2, NV1, the host, or the network that joins
+/// islands.
+fn islands(island_of: &[usize], links: &[usize], kinds: usize) -> HardwareGraph {
     let mut fabric = Fabric::new();
-    let island_of: Vec<usize> = sizes
-        .iter()
-        .enumerate()
-        .flat_map(|(i, &n)| std::iter::repeat_n(i, n))
-        .collect();
     let nodes = gpus(&mut fabric, island_of.len());
     let mut links = links.iter().cycle();
     let classes = [
@@ -109,6 +111,21 @@ proptest! {
         agrees_with_every_map(&graph, &pattern, &free, &aggregate_gbps());
         agrees_with_every_map(&graph, &pattern, &free, &any_function(seed));
     }
+
+    #[test]
+    fn islands_whose_devices_are_numbered_in_any_order(
+        island_of in proptest::collection::vec(0usize..3, 4..=8),
+        links in proptest::collection::vec(0usize..3, 28),
+        shape in proptest::sample::select(vec![Shape::Ring, Shape::Chain, Shape::Star]),
+        k in 2usize..=5,
+        seed in any::<u64>(),
+    ) {
+        let links: Vec<usize> = links.into_iter().map(|kind| if kind == 2 { 3 } else { kind }).collect();
+        let graph = islands(&island_of, &links, 4);
+        agrees_with_every_map(&graph, &shape.pattern(k), &graph.all(), &any_function(seed));
+        // Where many sets are equal, the lowest ids of each island are not the lowest of all.
+        agrees_with_every_map(&graph, &shape.pattern(k), &graph.all(), &aggregate_gbps());
+    }
 }
 
 proptest! {
@@ -165,6 +182,36 @@ fn what_a_deadline_leaves_does_not_pass_for_the_best() {
                 ),
             }
         }
+    }
+}
+
+#[test]
+fn a_limit_on_nodes_holds_where_islands_solve_it_too() {
+    // An answer that took more nodes than the limit is not proven within it, and whoever set the limit is told so.
+    for (shape, k) in [(Shape::Ring, 12), (Shape::Chain, 12)] {
+        let request = Request::new(shape.pattern(k));
+        let decide = |nodes| {
+            // A new machine and policy each time: a proven answer is kept, and needs no search.
+            let graph = machine(&[8; 4], &[0, 1, 0, 1, 1, 0], 2);
+            let all = graph.all();
+            let policy = Rules::new("own").prefer(max(any_function(5)));
+            let limits = Limits::NONE.nodes(nodes);
+            policy.decide(&request.clone().limits(limits), &graph.with_free(&all))
+        };
+        let spent = decide(u64::MAX).unwrap().search().nodes;
+        let mut stopped = 0;
+        for nodes in (100..spent).step_by(500).chain(spent - 120..=spent) {
+            match decide(nodes).map(|found| found.search()) {
+                Ok(search) if search.complete() => {
+                    assert!(search.nodes <= nodes, "{shape}, {nodes}: {search:?}");
+                    continue;
+                }
+                Ok(search) => assert_eq!(search.stopped, StopReason::NodeLimit),
+                Err(refusal) => assert_eq!(refusal.kind(), "limit_reached", "{shape}, {nodes}"),
+            }
+            stopped += 1;
+        }
+        assert!(stopped > 0, "{shape}");
     }
 }
 

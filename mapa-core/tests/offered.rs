@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use mapa_core::testing::{cut_machines, demands, free_sets, joined_machines, patterns};
 use mapa_core::{
-    Allocator, BuiltIn, Decision, DeviceSet, HardwareGraph, Pattern, Policy, Refusal, Request,
-    Rules, aggregate_gbps,
+    Allocator, BuiltIn, Decision, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass,
+    NodeKind, Pattern, Policy, Refusal, Region, Request, Rules, aggregate_gbps,
     criteria::{lowest_ids, max},
-    least_weight, random,
+    least_weight, random, topo_aware, topo_aware_released,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -54,6 +54,60 @@ fn policies() -> Vec<Box<dyn Policy>> {
     all
 }
 
+/// The largest regions that do not reach across sockets.
+fn regions_below(region: &Region) -> Vec<DeviceSet> {
+    if region.within() > LinkClass::Sys {
+        return vec![region.devices().clone()];
+    }
+    region.parts().iter().flat_map(regions_below).collect()
+}
+
+/// The sets from which a policy takes the best. Those in the part of the machine that it chooses first, by all that is free
+/// there, if it does so; else all.
+fn considered(
+    policy: &dyn Policy,
+    graph: &HardwareGraph,
+    free: &DeviceSet,
+    sets: Vec<DeviceSet>,
+) -> Vec<DeviceSet> {
+    let has = |part: &DeviceSet| sets.iter().any(|set| set.is_subset(part));
+    let part = match policy.name() {
+        // Down the halves, each time into the one with the fewest free devices; of equals that with the lowest.
+        "topo-aware" => {
+            let mut part = graph.all();
+            let mut regions = graph.host_tree().parts().to_vec();
+            while !regions.is_empty() {
+                if let [one] = &regions[..] {
+                    regions = one.parts().to_vec();
+                    continue;
+                }
+                let high = regions.split_off(regions.len().div_ceil(2));
+                let devices = |half: &[Region]| -> DeviceSet {
+                    half.iter().flat_map(|part| part.devices().iter()).collect()
+                };
+                let mut halves = [(devices(&regions), regions), (devices(&high), high)].to_vec();
+                halves.retain(|(half, _)| has(half));
+                halves.sort_by_key(|(half, _)| ((half & free).len(), half & free));
+                let Some((half, parts)) = halves.into_iter().next() else {
+                    break;
+                };
+                (part, regions) = (half, parts);
+            }
+            part
+        }
+        // The first socket of those that are larger than the job.
+        "topo-aware-released" => {
+            let larger = |part: &DeviceSet| sets.iter().any(|set| set.len() < part.len());
+            let mut sockets = regions_below(graph.host_tree());
+            sockets.retain(|socket| larger(socket) && has(socket));
+            sockets.into_iter().next().unwrap_or_else(|| graph.all())
+        }
+        _ => graph.all(),
+    };
+    let inside = |set: &DeviceSet| set.is_subset(&part);
+    sets.into_iter().filter(inside).collect()
+}
+
 /// Slow and obvious: the policy decides on each set by itself, on the machine without the rule.
 fn best_by_hand(
     policy: &dyn Policy,
@@ -64,11 +118,10 @@ fn best_by_hand(
 ) -> Option<Decision> {
     let mut best: Option<Decision> = None;
     // In the order of their ids: of equal decisions the first stands.
-    let sorted: BTreeSet<Vec<_>> = sets
-        .iter()
-        .filter(|set| set.len() == request.pattern.len())
-        .map(|set| set.iter().collect())
-        .collect();
+    let fits = |set: &&DeviceSet| set.len() == request.pattern.len() && set.is_subset(free);
+    let sets = sets.iter().filter(fits).cloned().collect();
+    let sets = considered(policy, graph, free, sets);
+    let sorted: BTreeSet<Vec<_>> = sets.iter().map(|set| set.iter().collect()).collect();
     for set in sorted {
         let inside = request.clone().only(set.into_iter().collect());
         if let Ok(found) = policy.decide(&inside, &graph.with_free(free)) {
@@ -147,6 +200,47 @@ proptest! {
             }
         }
     }
+}
+
+/// Two sockets with these devices.
+fn sockets(sockets: [&[usize]; 2]) -> HardwareGraph {
+    let mut fabric = Fabric::new();
+    let gpus = super::common::gpus(&mut fabric, sockets.iter().map(|socket| socket.len()).sum());
+    let nodes = [0, 1].map(|i| fabric.add_numa(format!("numa{i}"), i).unwrap());
+    for (node, socket) in nodes.into_iter().zip(sockets) {
+        socket
+            .iter()
+            .for_each(|&gpu| fabric.attach(gpus[gpu], node, 12.0).unwrap());
+    }
+    let (name, kind) = ("machine".to_owned(), NodeKind::Machine);
+    let machine = fabric.add(FabricNode { name, kind }).unwrap();
+    nodes
+        .iter()
+        .for_each(|&node| fabric.attach(node, machine, 12.0).unwrap());
+    fabric.lower().unwrap()
+}
+
+#[test]
+fn topo_aware_halves_the_whole_machine_and_not_each_offered_set() {
+    let given = |policy: &dyn Policy, graph: &HardwareGraph, free: &[u32], ranks| {
+        let free = free.iter().map(|&id| id.into()).collect();
+        let request = Request::new(Pattern::ring(ranks));
+        let found = policy.decide(&request, &graph.with_free(&free)).unwrap();
+        found.placement().to_string()
+    };
+    let low_high = sockets([&[0, 1, 2], &[3, 4, 5]]);
+    // Alone, each of the two leaves nothing over. On the machine, device 5 is the last free one of its socket.
+    let alone = offering(&low_high, &[[2].into(), [5].into()]);
+    assert_eq!(given(&topo_aware(), &alone, &[1, 2, 5], 1), "5");
+    // The emptier socket has two free devices, but no set that is offered: the job stays within the other one.
+    let across = offering(&low_high, &[[0, 5].into(), [4, 5].into()]);
+    assert_eq!(given(&topo_aware(), &across, &[0, 1, 3, 4, 5], 2), "4, 5");
+    // The released code takes the first socket that has enough, not the lowest ids of all.
+    let odd_even = offering(
+        &sockets([&[0, 2, 4], &[1, 3, 5]]),
+        &[[1].into(), [2].into()],
+    );
+    assert_eq!(given(&topo_aware_released(), &odd_even, &[1, 2, 3], 1), "2");
 }
 
 #[test]

@@ -321,6 +321,148 @@ fn topo_aware_descends_into_the_half_with_fewest_left_over() {
     );
 }
 
+/// Sockets with so many devices each, numbered from socket to socket or dealt out in turn.
+fn sockets(sizes: &[usize], dealt: bool) -> HardwareGraph {
+    let mut f = Fabric::new();
+    let mut of: Vec<(usize, usize)> = (0..sizes.len())
+        .flat_map(|socket| (0..sizes[socket]).map(move |at| (socket, at)))
+        .collect();
+    if dealt {
+        of.sort_by_key(|&(socket, at)| (at, socket));
+    }
+    let gpus = gpus(&mut f, of.len());
+    let nodes: Vec<_> = (0..sizes.len())
+        .map(|i| f.add_numa(format!("numa{i}"), i as u32).unwrap())
+        .collect();
+    for (gpu, (socket, _)) in gpus.into_iter().zip(of) {
+        f.attach(gpu, nodes[socket], 12.0).unwrap();
+    }
+    let (name, kind) = ("machine".to_owned(), mapa_core::NodeKind::Machine);
+    let machine = f.add(mapa_core::FabricNode { name, kind }).unwrap();
+    nodes
+        .iter()
+        .for_each(|&node| f.attach(node, machine, 12.0).unwrap());
+    f.lower().unwrap()
+}
+
+#[test]
+fn of_three_sockets_two_are_the_first_half() {
+    let graph = sockets(&[2, 2, 2], false);
+    let take = |free: DeviceSet| {
+        let request = Request::new(Pattern::ring(2));
+        ids(&topo_aware()
+            .decide(&request, &graph.with_free(&free))
+            .unwrap())
+    };
+    // The third socket has two left, the first two together three.
+    assert_eq!(take([1, 2, 3, 4, 5].into()), [4, 5]);
+    assert_eq!(take([2, 3, 4, 5].into()), [2, 3]);
+}
+
+#[test]
+fn the_released_topo_aware_gives_a_job_of_a_whole_socket_the_lowest_ids() {
+    // The code asks whether a socket has more GPUs than the job, not as many.
+    let graph = sockets(&[3, 3], true);
+    let take = |k| {
+        let request = Request::new(Pattern::ring(k));
+        let all = graph.all();
+        let decision = mapa_core::topo_aware_released().decide(&request, &graph.with_free(&all));
+        ids(&decision.unwrap())
+    };
+    assert_eq!(take(2), [0, 2]);
+    assert_eq!(take(3), [0, 1, 2]);
+}
+
+#[test]
+fn a_search_that_is_stopped_in_one_part_is_not_answered_from_another() {
+    // The first part is searched and may hold the better answer: to go on would present the second as the best.
+    let graph = square();
+    let all = graph.all();
+    let parts = |_: &Request, _: &mapa_core::View<'_>| vec![DeviceSet::from([0, 1, 2])];
+    let policy = mapa_core::within("own", "order", parts, greedy(), lowest_id());
+    let request =
+        |nodes| Request::new(Pattern::ring(3)).limits(Limits::NONE.nodes(nodes).matches(0));
+    let found = policy.decide(&request(1_000), &graph.with_free(&all));
+    assert!(matches!(found, Err(Refusal::LimitReached(_))), "{found:?}");
+    struct Stopped;
+    impl Policy for Stopped {
+        fn name(&self) -> &str {
+            "stopped"
+        }
+        fn decide(
+            &self,
+            request: &Request,
+            view: &mapa_core::View<'_>,
+        ) -> Result<Decision, Refusal> {
+            let limits = Limits::NONE.nodes(2).matches(0);
+            greedy().decide(&request.clone().limits(limits), view)
+        }
+    }
+    let policy = mapa_core::within("own", "order", parts, Stopped, lowest_id());
+    let found = policy.decide(&Request::new(Pattern::ring(3)), &graph.with_free(&all));
+    assert!(matches!(found, Err(Refusal::LimitReached(_))), "{found:?}");
+}
+
+#[test]
+fn of_several_machines_topo_aware_takes_one_with_a_close_part_that_leaves_few_over() {
+    let graph = sockets(&[3, 3], false);
+    let request = Request::new(Pattern::ring(2));
+    let decide = |free: DeviceSet| {
+        topo_aware()
+            .decide(&request, &graph.with_free(&free))
+            .unwrap()
+    };
+    // Across sockets nothing is left over, within one a device is: closeness comes first.
+    let (across, within, exact) = (
+        decide([0, 3].into()),
+        decide([0, 1, 2].into()),
+        decide([0, 1].into()),
+    );
+    assert!(within.order(&across).is_lt());
+    assert!(exact.order(&within).is_lt(), "it leaves nothing over");
+}
+
+#[test]
+fn ranks_that_share_one_device_meet_any_least_class_of_link() {
+    // On one device nothing is faster than to stay there.
+    let graph = complete(2);
+    let all = graph.all();
+    let pattern = Pattern::ring(2).each(mapa_core::Demand::any().shared());
+    let request = Request::new(pattern).min_link(LinkClass::Direct(1));
+    for policy in [&lowest_id() as &dyn Policy, &greedy()] {
+        let decision = policy.decide(&request, &graph.with_free(&all)).unwrap();
+        assert_eq!(ids(&decision), [0, 0]);
+        assert!(decision.answers(&request, &graph).is_ok());
+    }
+    let by_hand = Decision::checked("own", &request, &graph.with_free(&all), [0.into(); 2]);
+    assert!(by_hand.is_ok());
+    let apart = Decision::checked(
+        "own",
+        &request,
+        &graph.with_free(&all),
+        [0.into(), 1.into()],
+    );
+    assert!(apart.is_err());
+}
+
+#[test]
+fn preserve_by_a_model_of_sets_orders_ranks_off_the_host_first() {
+    // A chain over three devices: by way of device 1 over two single links, or by way of device 0 with a wider host path.
+    let mut f = Fabric::new();
+    let gpus = gpus(&mut f, 3);
+    f.link(gpus[0], gpus[1], LinkClass::Direct(1), 25.0)
+        .unwrap();
+    f.link(gpus[1], gpus[2], LinkClass::Direct(1), 25.0)
+        .unwrap();
+    f.link(gpus[0], gpus[2], LinkClass::Phb, 64.0).unwrap();
+    let graph = f.lower().unwrap();
+    let all = graph.all();
+    let policy = mapa_core::preserve_with(mapa_core::ring_packing_gbps(), preserved_gbps());
+    let request = Request::new(Pattern::chain(3)).sensitive(true);
+    let decision = policy.decide(&request, &graph.with_free(&all)).unwrap();
+    assert_eq!(ids(&decision), [0, 1, 2]);
+}
+
 #[test]
 fn an_objective_that_sees_the_placement_is_given_every_rank_order() {
     let graph = square();

@@ -7,12 +7,12 @@ use std::time::Duration;
 use mapa_core::mig::Size;
 use mapa_core::testing::{joined_machines, patterns};
 use mapa_core::{
-    BuiltIn, Demand, DeviceId, HardwareGraph, LeaseId, MachineId, Pattern, Policy, Refusal,
-    Request, greedy, lowest_id, packed, random,
+    BuiltIn, Decision, Demand, DeviceId, HardwareGraph, LeaseId, MachineId, Pattern, Policy,
+    Reason, Refusal, Request, View, greedy, lowest_id, packed, random,
 };
 use mapa_sched::{
-    Action, Assignment, Conservative, Easy, Event, Fleet, Job, JobId, NamedScheduler, RunTime,
-    SCHEDULERS, Scheduler, Time, Turn, step,
+    Action, Assignment, Conservative, Easy, Event, Fleet, Job, JobId, NamedScheduler, Order,
+    RunTime, SCHEDULERS, Scheduler, Time, Turn, step,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -210,6 +210,105 @@ fn events_that_change_nothing_break_no_promise_of_conservative() {
     driver.run(&mut Conservative::new(lowest_id()));
     let expected = [0, 0, 0, 200, 100].map(Some);
     assert_eq!(started(&driver, jobs.len()), expected);
+}
+
+#[test]
+fn ranks_that_share_wait_for_no_device_of_their_own() {
+    // Two ranks share the only device, which one job has alone until 100. They fit there, both, as soon as it has gone; who
+    // counted a free device for each would never plan them.
+    let jobs = [simple(0, 1, 100, 100), simple(1, 2, 10, 10)];
+    let request = |id: usize, _: &Simple| match id {
+        0 => Request::new(Pattern::single(Demand::whole())),
+        _ => Request::new(Pattern::ring(2).each(Demand::any().shared())),
+    };
+    let mut reserved = Vec::new();
+    let mut easy = WatchedScheduler(Easy::new(packed()), |easy: &Easy, now, _: &mut Turn<'_>| {
+        reserved.extend(easy.reservation().filter(|_| now == Time::from_secs(1)));
+    });
+    let driver = run(&[joined(&[1.0])], &mut easy, &jobs, request);
+    assert_eq!(started(&driver, 2), [Some(0), Some(100)]);
+    assert_eq!(reserved, [(JobId(1), Time::from_secs(100))]);
+    let driver = run(
+        &[joined(&[1.0])],
+        &mut Conservative::new(packed()),
+        &jobs,
+        request,
+    );
+    assert_eq!(started(&driver, 2), [Some(0), Some(100)]);
+}
+
+/// The lowest ids; a job of three or more wants a spare device besides.
+struct WithSpare;
+
+impl Policy for WithSpare {
+    fn name(&self) -> &str {
+        "with-spare"
+    }
+    fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
+        let ranks = request.pattern.len();
+        if ranks >= 3 && view.free().len() <= ranks {
+            return Err(Refusal::Busy(Reason::Rule("a spare device".into())));
+        }
+        lowest_id().decide(request, view)
+    }
+}
+
+#[test]
+fn a_job_that_leaves_the_head_its_devices_waits_if_the_heads_policy_needs_more_than_these() {
+    // The head has three devices and a spare at 100. The last job, on the device that the head would not take, takes the spare.
+    let jobs = [
+        simple(0, 1, 100, 100),
+        simple(1, 3, 10, 10),
+        simple(2, 1, 1000, 1000),
+    ];
+    let driver = run(&[joined(&[1.0; 4])], &mut Easy::new(WithSpare), &jobs, ring);
+    assert_eq!(started(&driver, 3), [0, 100, 100].map(Some));
+}
+
+#[test]
+fn a_job_that_starts_before_the_head_moves_its_reservation() {
+    // One job goes before all others here. The head has all four devices at 100, until that job starts and stays until 202;
+    // then a job of 150 seconds, last in the queue, is not in its way.
+    let jobs = [
+        simple(0, 2, 100, 100),
+        simple(1, 4, 10, 10),
+        simple(2, 1, 200, 200),
+        simple(3, 1, 150, 150),
+    ];
+    let first = Order::by(|a, b| (a.id.0 != 2).cmp(&(b.id.0 != 2)));
+    let mut seen = BTreeMap::new();
+    let easy = Easy::new(lowest_id()).order(first);
+    let mut easy = WatchedScheduler(easy, |easy: &Easy, now, _: &mut Turn<'_>| {
+        seen.insert(now, easy.reservation());
+    });
+    let driver = run(&[joined(&[1.0; 4])], &mut easy, &jobs, ring);
+    assert_eq!(started(&driver, 4), [0, 202, 2, 3].map(Some));
+    let at = |second| seen[&Time::from_secs(second)];
+    let reserved = |second| Some((JobId(1), Time::from_secs(second)));
+    assert_eq!(
+        [at(1), at(2), at(3)],
+        [reserved(100), reserved(202), reserved(202)]
+    );
+}
+
+#[test]
+fn nothing_is_reserved_for_a_head_that_has_gone() {
+    let withdrawn = Simple {
+        cancelled: Some(50),
+        ..simple(1, 4, 10, 10)
+    };
+    let jobs = [simple(0, 2, 100, 100), withdrawn];
+    let mut seen = BTreeMap::new();
+    let mut easy = WatchedScheduler(
+        Easy::new(lowest_id()),
+        |easy: &Easy, now, _: &mut Turn<'_>| {
+            seen.insert(now, easy.reservation());
+        },
+    );
+    run(&[joined(&[1.0; 4])], &mut easy, &jobs, ring);
+    let at = |second| seen[&Time::from_secs(second)];
+    assert_eq!(at(1), Some((JobId(1), Time::from_secs(100))));
+    assert_eq!(at(50), None);
 }
 
 #[test]

@@ -357,6 +357,35 @@ fn what_may_not_move_does_not_and_the_four_answers_are_four() {
     assert!(matches!(stopped, Defragmented::LimitReached(_)));
 }
 
+#[test]
+fn of_the_places_that_keep_as_much_a_job_that_moves_gets_the_best() {
+    // The only fast pair is 0 and 1; a job on 1 and 2 must leave 1. Beside 2 it can have 3, 4 or 5, and 5 is joined best.
+    let mut fabric = mapa_core::Fabric::new();
+    let ids: Vec<_> = (0..6)
+        .map(|i| fabric.add_device(format!("GPU{i}")).unwrap())
+        .collect();
+    for b in 0..6 {
+        for a in 0..b {
+            let gbps = match (a, b) {
+                (0, 1) => 100.0,
+                (2, 5) => 50.0,
+                _ => 10.0,
+            };
+            fabric
+                .link(ids[a], ids[b], mapa_core::LinkClass::Direct(1), gbps)
+                .unwrap();
+        }
+    }
+    let graph = Arc::new(fabric.lower().unwrap());
+    let machine = running(&graph, 0, &[(Pattern::ring(2), vec![1, 2])]);
+    let answer = Defrag::new(aggregate_gbps()).plan(&[machine], &Pattern::ring(2), 200.0);
+    let Defragmented::By(plan) = answer else {
+        panic!("{answer:?}")
+    };
+    assert_eq!((plan.jobs, plan.devices), (1, 1));
+    assert_eq!(plan.moves[0].to.placement.set(), [2, 5].into());
+}
+
 /// Jobs of other kinds stay: on instances, and such as share.
 #[test]
 fn only_jobs_that_have_whole_devices_to_themselves_move() {

@@ -93,7 +93,7 @@ fn check_crowd(is_served: bool, seed: u64) {
     let (jobs, at_once) = crowd();
     let can_contain = super::namespaces::can_judge();
     let mut daemon = is_served.then(|| Daemon::start(&place, &["--scheduler", "fifo"]));
-    let mut random = Pcg64::seed_from_u64(seed);
+    let mut random = Pcg64::seed_from_u64(mapa_core::testing::seed(seed));
     let mut here: Vec<Child> = Vec::new();
     let mut come_so_far = 0;
     while come_so_far < jobs || !here.is_empty() {

@@ -1,5 +1,5 @@
 //! kill -9 of the daemon while it changes the machine. `MAPA_ROUNDS` sets how many rounds there are, 6 if it
-//! is not set; `MAPA_SEED` draws other moments, so that rounds can run at the same time. Block I/O is limited for real where this is root and the kernel has `blkio`; MPS is a
+//! is not set; `PROPTEST_RNG_SEED` draws other moments, so that rounds can run at the same time. Block I/O is limited for real where this is root and the kernel has `blkio`; MPS is a
 //! stand-in that speaks its protocol; MIG is a library that speaks as NVIDIA's does.
 
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fake_nvml::{Config, Fake, Fault, built_library, install};
+use mapa_core::testing::seed;
 use mapa_live::levers::{JournalEntry, Lifetime};
 use mapa_node::Ledger;
 use rand::{RngExt, SeedableRng};
@@ -23,11 +24,6 @@ use super::daemon::Daemon;
 
 fn rounds() -> u64 {
     std::env::var("MAPA_ROUNDS").map_or(6, |text| text.parse().unwrap())
-}
-
-/// The seed of the moments at which a daemon is killed.
-fn seed() -> u64 {
-    std::env::var("MAPA_SEED").map_or(0, |text| text.parse().unwrap())
 }
 
 /// The entries of the journal of changes, in the ledger's folder.
@@ -158,7 +154,7 @@ fn after_a_kill_no_throttle_outlives_its_time() {
         command.env("PATH", mps.path());
         Daemon::of(&place, command)
     };
-    let mut random = Pcg64::seed_from_u64(30 + seed());
+    let mut random = Pcg64::seed_from_u64(seed(30));
     let (mut applied, mut killed_midway) = (0, 0);
     for round in 0..rounds() {
         let daemon = start("slo-replay");
@@ -328,7 +324,7 @@ fn after_a_kill_layouts_are_as_the_ledger_says() {
     ] {
         machine.fake.inject(Fault::delay(call, 30)).unwrap();
     }
-    let mut random = Pcg64::seed_from_u64(31 + seed());
+    let mut random = Pcg64::seed_from_u64(seed(31));
     let (mut left_behind, mut layouts) = (0, std::collections::BTreeSet::new());
     for round in 0..rounds() {
         let is_ready = || {

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fake_nvml::Process;
+use mapa_core::testing::seed;
 use mapa_front::{JobSpec, MachineSpec, PolicySpec};
 use mapa_live::Live;
 use mapa_node::{DeviceKey, Durability, Error, Leases, Ledger, OutsideOwner, Processes, recover};
@@ -516,8 +517,8 @@ fn numbers(devices: &[DeviceKey]) -> BTreeSet<usize> {
 
 #[test]
 fn no_order_of_grants_ends_and_recoveries_gives_a_device_twice_or_loses_one() {
-    for seed in 0..4 {
-        interleave(seed);
+    for own in 0..4 {
+        interleave(seed(own));
     }
 }
 

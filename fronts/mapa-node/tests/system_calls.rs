@@ -72,7 +72,7 @@ fn check(place: &Place, seed: u64) {
     let Some(mut calls) = calls(place, &words) else {
         return;
     };
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut random = Pcg64Mcg::seed_from_u64(mapa_core::testing::seed(seed));
     if let Some(rounds) = rounds() {
         while calls.len() > rounds {
             calls.swap_remove(random.random_range(0..calls.len()));

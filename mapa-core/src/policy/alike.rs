@@ -5,7 +5,7 @@
 //! others, and the best decision by the policy's own criteria is taken.
 
 use super::decision::Decision;
-use super::offered::{among_offered, best_of};
+use super::offered::{among_offered, best_of, has_offered};
 use super::refusal::{Reason, Refusal};
 use crate::request::Request;
 use crate::topology::{DeviceSet, HardwareGraph};
@@ -19,6 +19,15 @@ pub(super) fn among_sets(
     decide: &dyn Fn(&Request) -> Result<Decision, Refusal>,
 ) -> Option<Result<Decision, Refusal>> {
     among_alike(request, view, decide).or_else(|| among_offered(request, view, decide))
+}
+
+/// Whether some of these devices may be given to this job together, as far as products and offered sets say.
+pub(super) fn has_set(request: &Request, graph: &HardwareGraph, there: &DeviceSet) -> bool {
+    let ranks = request.pattern.len();
+    let mut products = graph.products().iter();
+    let any_product = products.len() == 0 || request.unlike || ranks < 2;
+    (any_product || products.any(|alike| (&graph.with_parts(alike) & there).len() >= ranks))
+        && has_offered(request, graph, there)
 }
 
 /// The answer of a policy that gives a job devices of one product; `None` if all are of one, or the request allows any, or

@@ -8,14 +8,15 @@
 //!
 //! A machine offers few sets. So each policy decides on each of them, as if the request allowed no
 //! other devices, and the best decision by the policy's own criteria is taken. No search needs to
-//! know the rule.
+//! know the rule. A policy that first chooses a part of the machine (`within`) does so by all that is
+//! free there, and then decides on each set in that part.
 
 use super::decision::{Decision, RunnerUp};
 use super::refusal::{Reason, Refusal};
 use crate::matching::SearchStats;
 use crate::pattern::Want;
 use crate::request::Request;
-use crate::topology::DeviceSet;
+use crate::topology::{DeviceSet, HardwareGraph};
 use crate::view::View;
 
 /// The answer of a policy on a machine that offers only some sets; `None` if any may be given, or if
@@ -105,15 +106,37 @@ pub(super) fn best_of(
     Ok((best.searched(stats), decisions))
 }
 
-/// Whether a job takes all devices of a set, whatever its placement on them. Jobs on instances, and
+/// Whether the machine offers a set for this job among these devices, or any.
+pub(super) fn has_offered(request: &Request, graph: &HardwareGraph, there: &DeviceSet) -> bool {
+    let is_there = |set: &DeviceSet| {
+        let parts = graph.with_parts(set);
+        let has_room = if takes_all(request) {
+            set.is_subset(there)
+        } else {
+            !parts.is_disjoint(there)
+        };
+        fits(request, set) && has_room && request.must_include.is_subset(&parts)
+    };
+    graph
+        .offered()
+        .is_none_or(|offered| offered.iter().any(is_there))
+}
+
+/// Whether a set can be the one that a job is given, whatever its placement there. Jobs on instances, and
 /// ranks that share devices, stay on one device: devices that are partitioned have no direct links.
 fn fits(request: &Request, set: &DeviceSet) -> bool {
+    set.len()
+        == if takes_all(request) {
+            request.pattern.len()
+        } else {
+            1
+        }
+}
+
+/// Whether a job takes all devices of its set, each of them whole and alone.
+fn takes_all(request: &Request) -> bool {
     let mut demands = request.pattern.demands().iter();
-    if demands.all(|demand| demand.want == Want::Whole && !demand.is_shared()) {
-        set.len() == request.pattern.len()
-    } else {
-        set.len() == 1
-    }
+    demands.all(|demand| demand.want == Want::Whole && !demand.is_shared())
 }
 
 fn refusal(ranks: usize, offered: &[DeviceSet], refusals: Vec<Refusal>) -> Refusal {

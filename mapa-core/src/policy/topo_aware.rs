@@ -1,5 +1,6 @@
 //! The paper's Topo-aware: recursive bi-partitioning of the host tree.
 
+use super::alike::has_set;
 use super::api::Policy;
 use super::lowest_id::lowest_id;
 use super::rules::Rules;
@@ -16,10 +17,14 @@ use crate::view::View;
 /// The search starts with the whole machine. It halves the parts of the [host
 /// tree](crate::HardwareGraph::host_tree), in the order of their lowest ids; the first half is the
 /// larger one. It descends into the half that can hold the request and leaves the fewest free
-/// devices over, on a tie the one with the lower ids. If no half can hold the request, it takes the
+/// devices over, on a tie the one whose free devices have the lower ids. If no half can hold the request, it takes the
 /// devices with the lowest ids there, in the rank order with the highest AggBW. Devices at the same
 /// place in the host tree are not halved. If the pattern does not fit on the devices found, for
 /// instance because of a least class of link, the search goes back up.
+///
+/// On a machine that [offers](crate::Fabric::set_offered) only some sets, or has devices of several products, a half can hold
+/// the request if such a set is free there. What it leaves over are all its free devices: they stay together for later jobs,
+/// whichever sets are offered.
 ///
 /// # Complexity
 /// At most one decision by [`Rules`](crate::Rules) for each halving on the way down, and one for
@@ -90,7 +95,7 @@ fn sockets(request: &Request, view: &View<'_>) -> Vec<DeviceSet> {
         .iter()
         .map(|socket| view.graph().with_parts(socket))
         .collect();
-    sockets.retain(|socket| holds(socket, request, &free).is_some());
+    sockets.retain(|socket| holds(socket, request, view, &free).is_some());
     sockets
 }
 
@@ -104,7 +109,7 @@ fn better_half<'a>(
 ) -> Option<&'a [Region]> {
     let (low, high) = parts.split_at(parts.len().div_ceil(2));
     let usable = |half: &'a [Region]| {
-        holds(&union(half, view), request, free).map(|there| (there.len(), there, half))
+        holds(&union(half, view), request, view, free).map(|there| (there.len(), there, half))
     };
     [low, high]
         .into_iter()
@@ -114,10 +119,17 @@ fn better_half<'a>(
 }
 
 /// The free devices of a region, if it can hold the request.
-fn holds(region: &DeviceSet, request: &Request, free: &DeviceSet) -> Option<DeviceSet> {
+fn holds(
+    region: &DeviceSet,
+    request: &Request,
+    view: &View<'_>,
+    free: &DeviceSet,
+) -> Option<DeviceSet> {
     let there = region & free;
-    (there.len() >= request.pattern.len() && request.must_include.is_subset(&there))
-        .then_some(there)
+    (there.len() >= request.pattern.len()
+        && request.must_include.is_subset(&there)
+        && has_set(request, view.graph(), &there))
+    .then_some(there)
 }
 
 /// The devices of these regions, with all of their possible instances.

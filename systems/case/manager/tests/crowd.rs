@@ -97,7 +97,7 @@ fn by_memory(socket: PathBuf) -> impl Fn(Declared) -> Session {
 
 /// Tasks of random sizes, some of which grow. Every call must be answered.
 fn work(begins: impl Fn(Declared) -> Session, seed: u64, tasks: u64) {
-    let mut random = Pcg64::seed_from_u64(seed);
+    let mut random = Pcg64::seed_from_u64(mapa_core::testing::seed(seed));
     if seed.is_multiple_of(16) {
         // An isolated job, for a moment.
         let session = begins(Declared {
@@ -172,7 +172,7 @@ fn crowd(what: &str, clients: usize, tasks: u64, words: &[&str], seed: u64) -> (
     let mut all_words = vec!["--processes-per-slice", "64", "--context-bytes", &context];
     all_words.extend(words);
     let mut node = Node::new(&MEMORY, &all_words);
-    let mut random = Pcg64::seed_from_u64(seed);
+    let mut random = Pcg64::seed_from_u64(mapa_core::testing::seed(seed));
     let mut next = 1000 * seed;
     let mut running: Vec<Child> = Vec::new();
     let mut start = |node: &Node| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mapa_core::mig::Size;
 use mapa_core::{Demand, DeviceId, MachineId, Pattern, Refusal, Request};
 use mapa_sched::{Action, Event, Job, JobId, NamedScheduler, RunTime, Scheduler, Time};
-use mapa_system_pcie::{PciePlan, PortModel};
+use mapa_system_pcie::{PcieBound, PciePlan, PciePorts, PcieWork, PortModel, pcie_bound};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -34,8 +34,8 @@ fn slices_of(job: &Job) -> Size {
 
 const LAYOUTS: [&[&str]; 3] = [&["1g", "1g", "1g", "1g"], &["2g", "2g"], &["4g"]];
 
-/// Machines of GPUs of four slices, each with one of [`LAYOUTS`], or whole.
-fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> TestDriver {
+/// Machines of GPUs of four slices, each with one of [`LAYOUTS`], or whole; jobs to come.
+fn prepared(machines: &[Vec<usize>], jobs: &[Job]) -> TestDriver {
     let mut driver = TestDriver::new(machines.iter().map(|gpus| cuttable(gpus.len())));
     for (machine, gpus) in (0..).map(MachineId).zip(machines) {
         for (whole, &number) in (0..).map(DeviceId).zip(gpus) {
@@ -48,6 +48,11 @@ fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> 
     for job in jobs {
         driver.at(job.arrived, Event::Arrived(job.clone()));
     }
+    driver
+}
+
+fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> TestDriver {
+    let mut driver = prepared(machines, jobs);
     driver.run(scheduler);
     driver
 }
@@ -77,6 +82,54 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
 
 fn fleets() -> impl Strategy<Value = Vec<Vec<usize>>> {
     vec(vec(0usize..4, 1..=2), 1..=3)
+}
+
+#[test]
+fn jobs_that_share_a_port_end_no_sooner_than_it_carries_their_traffic() {
+    // Four jobs of ten seconds, each of which could fill the port alone: 100 seconds in all until they have ended.
+    let work = |gbps| PcieWork {
+        arrives: 0.0,
+        seconds: 10.0,
+        gbps,
+        slices: 1,
+    };
+    for model in [PortModel::EqualShare, PortModel::MaxMin] {
+        let ports = PciePorts {
+            gpus: 1,
+            slices: 7,
+            gbps: 30.0,
+            model,
+        };
+        let least =
+            |gbps| pcie_bound(&[work(gbps); 4], &ports, 1.0, PcieBound::Prices(300)).unwrap();
+        assert!((95.0..=100.0).contains(&least(30.0).value), "{model:?}");
+        // Those without traffic run side by side.
+        assert!(least(0.0).value <= 40.0, "{model:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(mapa_core::testing::cases(60))]
+
+    /// A program that reports nonsense of its progress is not believed, and nobody else's plan suffers.
+    #[test]
+    fn progress_that_cannot_be_is_not_believed(machines in fleets(), jobs in jobs(), seconds in vec(0u64..40, 1..4)) {
+        let with = |share: f64| {
+            let mut driver = prepared(&machines, &jobs);
+            for &second in &seconds {
+                for job in &jobs {
+                    driver.at(Time::from_secs(second), Event::Progress { job: job.id, share });
+                }
+            }
+            driver.run(&mut PciePlan::new());
+            driver.log
+        };
+        // So little is not counted yet, so these are the instants without any progress.
+        let unseen = with(0.01);
+        for share in [0.0, -0.5, 1.5, f64::INFINITY, f64::NAN] {
+            prop_assert_eq!(&with(share), &unseen, "{}", share);
+        }
+    }
 }
 
 proptest! {

@@ -294,6 +294,19 @@ fn every_row_applies_where_it_says_and_does_what_it_says() {
 
 /// The table of the specification, row by row. What its last row leaves implicit has rows here.
 #[test]
+fn a_dwell_is_over_at_its_last_tick_and_not_before() {
+    let settings = settings(EnabledLevers::ALL);
+    let state = ControllerState {
+        last_relaunch: Some(1000),
+        ..watched(25, ControllerPhase::Watch)
+    };
+    let dwell = u64::from(settings.dwell);
+    assert!(dwell > 0);
+    assert!(!state.dwell_is_over(1000 + dwell - 1, &settings));
+    assert!(state.dwell_is_over(1000 + dwell, &settings));
+}
+
+#[test]
 fn the_table_is_the_one_that_is_specified() {
     let rows: Vec<(RowId, usize)> = TABLE.iter().map(|row| (row.id, row.phases.len())).collect();
     assert_eq!(
