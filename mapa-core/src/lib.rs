@@ -27,6 +27,7 @@ pub mod sharing;
 mod state;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod text;
 mod topology;
 mod view;
 
@@ -66,6 +67,7 @@ pub use score::{
 pub use sensitivity::Sensitivity;
 pub use settings::{Setting, Settings};
 pub use state::Usage;
+pub use text::{MAX_TOML_BYTES, check_size, shortened};
 pub use topology::{
     Device, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, HostLinks,
     HostNetwork, HostRates, Link, LinksUp, NodeId, NodeKind, Pair, PeerAccess, PeerSource, Region,

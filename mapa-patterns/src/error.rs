@@ -3,7 +3,7 @@
 /// The reason why no application graph could be made. The message names the line, if there is one,
 /// and the expected form.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{}{what}", .file.iter().map(|file| format!("{file}: ")).collect::<String>(), .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+#[error("{}{}{}", .file.iter().map(|file| format!("{file}: ")).collect::<String>(), .line.map(|line| format!("line {line}: ")).unwrap_or_default(), mapa_core::shortened(.what))]
 pub struct Error {
     file: Option<String>,
     line: Option<usize>,

@@ -4,13 +4,14 @@
 use std::fs;
 use std::path::Path;
 
+use mapa_core::{MAX_TOML_BYTES, check_size};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::Error;
 
 /// The most bytes of a configuration.
-const MOST: u64 = 1 << 20;
+const MOST: u64 = MAX_TOML_BYTES as u64;
 
 /// Reads a configuration from a file.
 ///
@@ -37,6 +38,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
 /// # Errors
 /// The line at fault, and what was expected there.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    check_size(text.len(), MAX_TOML_BYTES)?;
     toml::from_str(text).map_err(|error| {
         let what = error.message().trim_end().replace('\n', " ");
         match error.span() {
