@@ -34,6 +34,12 @@ impl Error {
         self.line
     }
 
+    /// The file at fault, if several were read and one is.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
     /// Names the file of the error.
     pub(crate) fn within(self, file: &str) -> Self {
         Self {

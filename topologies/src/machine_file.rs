@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use mapa_core::mig::Model;
 use mapa_core::{
-    DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, LinkClass, NodeId, NodeKind,
-    MAX_TOML_BYTES, PeerAccess, PeerSource, check_size,
+    DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, LinkClass, MAX_TOML_BYTES,
+    NodeId, NodeKind, PeerAccess, PeerSource, check_size,
 };
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};

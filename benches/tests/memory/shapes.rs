@@ -5,8 +5,36 @@ pub const SIZE: usize = 1 << 17;
 
 /// Texts that need no sample: a part that is repeated, and what stands before it.
 const PARTS: [&str; 30] = [
-    "x", " ", "\t", ",", "|", "\"", "\\", "[", "{", "(", "<a>", "<!--", "{\"a\":", "[[", "a.", "a=[", "1,", "1 ", "'''\n", "\n", "a\n",
-    "1\n", "1 1\n", "a,b\n", "a=1\n", "# a\n", "- a:\n", "GPU0\n", "\u{1b}]52;", "\u{202e}",
+    "x",
+    " ",
+    "\t",
+    ",",
+    "|",
+    "\"",
+    "\\",
+    "[",
+    "{",
+    "(",
+    "<a>",
+    "<!--",
+    "{\"a\":",
+    "[[",
+    "a.",
+    "a=[",
+    "1,",
+    "1 ",
+    "'''\n",
+    "\n",
+    "a\n",
+    "1\n",
+    "1 1\n",
+    "a,b\n",
+    "a=1\n",
+    "# a\n",
+    "- a:\n",
+    "GPU0\n",
+    "\u{1b}]52;",
+    "\u{202e}",
 ];
 
 /// A text of [`SIZE`] bytes, about: the part again and again.
@@ -41,7 +69,10 @@ fn is_separator(char: char) -> bool {
 /// One line made long: its words repeated, nested, replaced by a long one, multiplied by each separator it has.
 fn long_lines(line: &str) -> Vec<String> {
     let mut made = Vec::new();
-    let middle = line.char_indices().nth(line.chars().count() / 2).map_or(0, |at| at.0);
+    let middle = line
+        .char_indices()
+        .nth(line.chars().count() / 2)
+        .map_or(0, |at| at.0);
     let (before, after) = line.split_at(middle);
     for part in ["x", "[", "{", "<a>", "\u{1b}[31m", "0"] {
         made.push(format!("{before}{}{after}", repeated(part)));
@@ -51,11 +82,19 @@ fn long_lines(line: &str) -> Vec<String> {
     separators.sort_unstable();
     separators.dedup();
     for separator in separators {
-        let Some((start, rest)) = line.rsplit_once(separator) else { continue };
+        let Some((start, rest)) = line.rsplit_once(separator) else {
+            continue;
+        };
         made.push(format!("{start}{}{rest}", repeated(&separator.to_string())));
         let last = start.rsplit(is_separator).next().unwrap_or_default();
-        made.push(format!("{start}{separator}{}{rest}", repeated(&format!("{last}{separator}"))));
-        made.push(format!("{start}{separator}{}{rest}", numbered(&format!("{last}1{separator}"))));
+        made.push(format!(
+            "{start}{separator}{}{rest}",
+            repeated(&format!("{last}{separator}"))
+        ));
+        made.push(format!(
+            "{start}{separator}{}{rest}",
+            numbered(&format!("{last}1{separator}"))
+        ));
     }
     made
 }
@@ -75,7 +114,11 @@ pub fn of_sample(sample: &str) -> Vec<String> {
         let with = |middle: String| format!("{before}{middle}{after}");
         made.push(with(repeated(line)));
         made.push(with(numbered(line)));
-        made.extend(long_lines(line.trim_end()).into_iter().map(|long| with(format!("{long}\n"))));
+        made.extend(
+            long_lines(line.trim_end())
+                .into_iter()
+                .map(|long| with(format!("{long}\n"))),
+        );
     }
     made
 }

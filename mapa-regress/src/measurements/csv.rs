@@ -32,6 +32,8 @@ pub(super) fn shape(text: &str) -> Option<CsvShape> {
         .to_ascii_lowercase();
     let names: Vec<&str> = header
         .split(',')
+        // No known header has as many.
+        .take(mapa_table::MAX_COLUMNS)
         .map(|name| name.trim().trim_matches('"'))
         .collect();
     let has = |name| names.contains(&name);

@@ -149,9 +149,17 @@ impl Kind {
     pub fn read(self, text: &str) -> Result<Dump, Error> {
         let is_table = matches!(
             self,
-            Self::AmdSmiTopology | Self::AmdSmiXgmi | Self::RocmSmi | Self::SlurmGres
+            Self::AmdSmiTopology
+                | Self::AmdSmiXgmi
+                | Self::NvidiaSmiP2p
+                | Self::NvidiaSmiTopo
+                | Self::RocmSmi
+                | Self::SlurmGres
         );
-        check_size_of(text.len(), if is_table { MAX_TABLE_BYTES } else { MAX_BYTES })?;
+        check_size_of(
+            text.len(),
+            if is_table { MAX_TABLE_BYTES } else { MAX_BYTES },
+        )?;
         let reader = READERS.iter().find(|reader| reader.kind == self);
         reader.map_or_else(
             || {
