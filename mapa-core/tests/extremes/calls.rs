@@ -2,7 +2,8 @@
 
 use super::*;
 
-pub fn all(calls: &mut Calls) {
+pub(super) fn all(calls: &mut Calls) {
+    calls . of ("AllToAll::new" , false , | (mut a0 ,) : (own :: Rates ,) | { let _ = own :: AllToAll :: new (a0) ; }) ;
     calls . of ("Allocator::begin_repartition" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Allocator , own :: DeviceId , own :: mig :: Layout ,) | { let _ = own :: Allocator :: begin_repartition (& mut a0 , a1 , a2) ; }) ;
     calls . of ("Allocator::cordon" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Allocator , own :: DeviceId , bool ,) | { let _ = own :: Allocator :: cordon (& mut a0 , a1 , a2) ; }) ;
     calls . of ("Allocator::cordoned" , false , | (mut a0 ,) : (own :: Allocator ,) | { let _ = own :: Allocator :: cordoned (& a0) ; }) ;
@@ -26,6 +27,7 @@ pub fn all(calls: &mut Calls) {
     calls . of ("Census::from_xyz" , false , | (mut a0 , mut a1 , mut a2 ,) : (u32 , u32 , u32 ,) | { let _ = own :: Census :: from_xyz (a0 , a1 , a2) ; }) ;
     calls . of ("Census::of" , true , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (own :: Pattern , Vec < own :: DeviceId > , own :: HardwareGraph , own :: Tiers ,) | { let _ = own :: Census :: of (& a0 , & a1 [..] , & a2 , & a3) ; }) ;
     calls . of ("Census::xyz" , false , | (mut a0 ,) : (own :: Census ,) | { let _ = own :: Census :: xyz (& a0) ; }) ;
+    calls . of ("Channels::new" , false , | (mut a0 , mut a1 ,) : (own :: Rates , Vec < f64 > ,) | { let _ = own :: Channels :: new (a0 , & a1 [..]) ; }) ;
     calls . of ("Coefficients::in_domain" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Pattern , Vec < own :: DeviceId > , own :: HardwareGraph ,) | { let _ = own :: Coefficients :: in_domain (& a0 , & a1 [..] , & a2) ; }) ;
     calls . of ("Coefficients::predict" , false , | (mut a0 , mut a1 ,) : (own :: Coefficients , own :: Census ,) | { let _ = own :: Coefficients :: predict (& a0 , & a1) ; }) ;
     calls . of ("Demand::at_least" , false , | (mut a0 ,) : (own :: mig :: Size ,) | { let _ = own :: Demand :: at_least (a0) ; }) ;
@@ -52,28 +54,53 @@ pub fn all(calls: &mut Calls) {
     calls . of ("DeviceSet::len" , false , | (mut a0 ,) : (own :: DeviceSet ,) | { let _ = own :: DeviceSet :: len (& a0) ; }) ;
     calls . of ("DeviceSet::remove" , false , | (mut a0 , mut a1 ,) : (own :: DeviceSet , own :: DeviceId ,) | { let _ = own :: DeviceSet :: remove (& mut a0 , a1) ; }) ;
     calls . of ("DeviceSet::word" , false , | (mut a0 , mut a1 ,) : (own :: DeviceSet , usize ,) | { let _ = own :: DeviceSet :: word (& a0 , a1) ; }) ;
+    calls . of ("Dimension::letters" , false , | (mut a0 ,) : (own :: Dimension ,) | { let _ = own :: Dimension :: letters (a0) ; }) ;
+    calls . of ("Efficiency::exponent" , false , | (mut a0 , mut a1 ,) : (own :: Efficiency , String ,) | { let _ = own :: Efficiency :: exponent (& a0 , & a1 [..]) ; }) ;
+    calls . of ("Expected::along" , true , | (mut a0 , mut a1 , mut a2 ,) : (own :: Expected , own :: HardwareGraph , Vec < own :: DeviceId > ,) | { let _ = own :: Expected :: along (& a0 , & a1 , & a2 [..]) ; }) ;
+    calls . of ("Expected::efficiency" , false , | (mut a0 ,) : (own :: Expected ,) | { let _ = own :: Expected :: efficiency (& a0) ; }) ;
+    calls . of ("Expected::far" , false , | (mut a0 , mut a1 ,) : (own :: Expected , bool ,) | { let _ = own :: Expected :: far (a0 , a1) ; }) ;
+    calls . of ("Expected::in_switch" , false , | (mut a0 , mut a1 ,) : (own :: Expected , bool ,) | { let _ = own :: Expected :: in_switch (a0 , a1) ; }) ;
+    calls . of ("Expected::message_bytes" , false , | (mut a0 , mut a1 ,) : (own :: Expected , Option < u64 > ,) | { let _ = own :: Expected :: message_bytes (a0 , a1) ; }) ;
+    calls . of ("Expected::new" , false , | (mut a0 , mut a1 ,) : (own :: Operation , std :: sync :: Arc < own :: Efficiency > ,) | { let _ = own :: Expected :: new (a0 , a1) ; }) ;
+    calls . of ("Expected::nominal" , false , | (mut a0 ,) : (own :: Operation ,) | { let _ = own :: Expected :: nominal (a0) ; }) ;
+    calls . of ("Expected::objective" , false , | (mut a0 ,) : (own :: Expected ,) | { let _ = own :: Expected :: objective (& a0) ; }) ;
+    calls . of ("Expected::of" , true , | (mut a0 , mut a1 , mut a2 ,) : (own :: Expected , own :: HardwareGraph , own :: DeviceSet ,) | { let _ = own :: Expected :: of (& a0 , & a1 , & a2) ; }) ;
+    calls . of ("Expected::of_large_messages" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Expected , f64 , usize ,) | { let _ = own :: Expected :: of_large_messages (& a0 , a1 , a2) ; }) ;
+    calls . of ("Expected::operation" , false , | (mut a0 ,) : (own :: Expected ,) | { let _ = own :: Expected :: operation (& a0) ; }) ;
+    calls . of ("Expected::shipped" , false , | (mut a0 ,) : (own :: Operation ,) | { let _ = own :: Expected :: shipped (a0) ; }) ;
+    calls . of ("Expected::ways" , true , | (mut a0 , mut a1 , mut a2 ,) : (own :: Expected , own :: HardwareGraph , Vec < own :: DeviceId > ,) | { let _ = own :: Expected :: ways (& a0 , & a1 , & a2 [..]) ; }) ;
     calls . of ("Fabric::add_device" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , String ,) | { let _ = own :: Fabric :: add_device (& mut a0 , a1) ; }) ;
     calls . of ("Fabric::add_numa" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Fabric , String , u32 ,) | { let _ = own :: Fabric :: add_numa (& mut a0 , a1 , a2) ; }) ;
     calls . of ("Fabric::assume_link_gbps" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , Option < f64 > ,) | { let _ = own :: Fabric :: assume_link_gbps (& mut a0 , a1) ; }) ;
     calls . of ("Fabric::assumed_link_gbps" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: assumed_link_gbps (& a0) ; }) ;
+    calls . of ("Fabric::attach" , false , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (own :: Fabric , own :: NodeId , own :: NodeId , f64 ,) | { let _ = own :: Fabric :: attach (& mut a0 , a1 , a2 , a3) ; }) ;
+    calls . of ("Fabric::cores" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , own :: NodeId ,) | { let _ = own :: Fabric :: cores (& a0 , a1) ; }) ;
     calls . of ("Fabric::device_count" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: device_count (& a0) ; }) ;
     calls . of ("Fabric::host_rates" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: host_rates (& a0) ; }) ;
     calls . of ("Fabric::is_virtual" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: is_virtual (& a0) ; }) ;
+    calls . of ("Fabric::limit_switch_links" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Fabric , own :: NodeId , u32 ,) | { let _ = own :: Fabric :: limit_switch_links (& mut a0 , a1 , a2) ; }) ;
+    calls . of ("Fabric::link" , false , | (mut a0 , mut a1 , mut a2 , mut a3 , mut a4 ,) : (own :: Fabric , own :: NodeId , own :: NodeId , own :: LinkClass , f64 ,) | { let _ = own :: Fabric :: link (& mut a0 , a1 , a2 , a3 , a4) ; }) ;
     calls . of ("Fabric::links_up" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: links_up (& a0) . take (1000) . for_each (drop) ; }) ;
     calls . of ("Fabric::lower" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: lower (a0) ; }) ;
     calls . of ("Fabric::lower_with_host" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: lower_with_host (a0) ; }) ;
+    calls . of ("Fabric::node" , true , | (mut a0 , mut a1 ,) : (own :: Fabric , own :: NodeId ,) | { let _ = own :: Fabric :: node (& a0 , a1) ; }) ;
     calls . of ("Fabric::nodes" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: nodes (& a0) . take (1000) . for_each (drop) ; }) ;
     calls . of ("Fabric::offered" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: offered (& a0) ; }) ;
     calls . of ("Fabric::own_ways" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: own_ways (& a0) ; }) ;
     calls . of ("Fabric::peer_access" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: peer_access (& a0) . take (1000) . for_each (drop) ; }) ;
     calls . of ("Fabric::peer_access_elsewhere" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: peer_access_elsewhere (& a0) ; }) ;
+    calls . of ("Fabric::set_cores" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Fabric , own :: NodeId , String ,) | { let _ = own :: Fabric :: set_cores (& mut a0 , a1 , a2) ; }) ;
     calls . of ("Fabric::set_direct_gbps" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , f64 ,) | { let _ = own :: Fabric :: set_direct_gbps (& mut a0 , a1) ; }) ;
     calls . of ("Fabric::set_host_gbps" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , f64 ,) | { let _ = own :: Fabric :: set_host_gbps (& mut a0 , a1) ; }) ;
+    calls . of ("Fabric::set_mig_of" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Fabric , own :: NodeId , std :: sync :: Arc < own :: mig :: Model > ,) | { let _ = own :: Fabric :: set_mig_of (& mut a0 , a1 , & a2) ; }) ;
     calls . of ("Fabric::set_offered" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , Option < Vec < own :: DeviceSet > > ,) | { let _ = own :: Fabric :: set_offered (& mut a0 , a1) ; }) ;
     calls . of ("Fabric::set_products" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , String ,) | { let _ = own :: Fabric :: set_products (& mut a0 , & a1 [..]) ; }) ;
+    calls . of ("Fabric::set_slot_gbps" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Fabric , own :: NodeId , f64 ,) | { let _ = own :: Fabric :: set_slot_gbps (& mut a0 , a1 , a2) ; }) ;
     calls . of ("Fabric::set_virtual" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , bool ,) | { let _ = own :: Fabric :: set_virtual (& mut a0 , a1) ; }) ;
+    calls . of ("Fabric::slot_gbps" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , own :: NodeId ,) | { let _ = own :: Fabric :: slot_gbps (& a0 , a1) ; }) ;
     calls . of ("Fabric::wires" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: wires (& a0) . take (1000) . for_each (drop) ; }) ;
     calls . of ("Fabric::with_all_links" , false , | (mut a0 ,) : (own :: Fabric ,) | { let _ = own :: Fabric :: with_all_links (& a0) ; }) ;
+    calls . of ("Foresight::new" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Foresight :: new (a0) ; }) ;
     calls . of ("Graph::degree" , false , | (mut a0 , mut a1 ,) : (own :: Graph , u32 ,) | { let _ = own :: Graph :: degree (& a0 , a1) ; }) ;
     calls . of ("Graph::edge_count" , false , | (mut a0 ,) : (own :: Graph ,) | { let _ = own :: Graph :: edge_count (& a0) ; }) ;
     calls . of ("Graph::edges" , false , | (mut a0 ,) : (own :: Graph ,) | { let _ = own :: Graph :: edges (& a0) . take (1000) . for_each (drop) ; }) ;
@@ -115,7 +142,26 @@ pub fn all(calls: &mut Calls) {
     calls . of ("HardwareGraph::wholes" , false , | (mut a0 ,) : (own :: HardwareGraph ,) | { let _ = own :: HardwareGraph :: wholes (& a0) ; }) ;
     calls . of ("HardwareGraph::with_free" , false , | (mut a0 , mut a1 ,) : (own :: HardwareGraph , own :: DeviceSet ,) | { let _ = own :: HardwareGraph :: with_free (& a0 , & a1) ; }) ;
     calls . of ("HardwareGraph::with_parts" , false , | (mut a0 , mut a1 ,) : (own :: HardwareGraph , own :: DeviceSet ,) | { let _ = own :: HardwareGraph :: with_parts (& a0 , & a1) ; }) ;
+    calls . of ("HostNetwork::above" , false , | (mut a0 , mut a1 ,) : (own :: HostNetwork , own :: DeviceId ,) | { let _ = own :: HostNetwork :: above (& a0 , a1) . take (1000) . for_each (drop) ; }) ;
+    calls . of ("HostNetwork::all_known" , false , | (mut a0 ,) : (own :: HostNetwork ,) | { let _ = own :: HostNetwork :: all_known (& a0) ; }) ;
+    calls . of ("HostNetwork::all_linked" , false , | (mut a0 ,) : (own :: HostNetwork ,) | { let _ = own :: HostNetwork :: all_linked (& a0) ; }) ;
+    calls . of ("HostNetwork::beyond" , false , | (mut a0 , mut a1 ,) : (own :: HostNetwork , own :: DeviceId ,) | { let _ = own :: HostNetwork :: beyond (& a0 , a1) . take (1000) . for_each (drop) ; }) ;
+    calls . of ("HostNetwork::has_paths" , false , | (mut a0 ,) : (own :: HostNetwork ,) | { let _ = own :: HostNetwork :: has_paths (& a0) ; }) ;
+    calls . of ("HostNetwork::in_order" , false , | (mut a0 , mut a1 ,) : (own :: HostNetwork , own :: DeviceSet ,) | { let _ = own :: HostNetwork :: in_order (& a0 , & a1) ; }) ;
+    calls . of ("HostNetwork::is_drawn" , false , | (mut a0 ,) : (own :: HostNetwork ,) | { let _ = own :: HostNetwork :: is_drawn (& a0) ; }) ;
+    calls . of ("HostNetwork::is_known" , false , | (mut a0 , mut a1 ,) : (own :: HostNetwork , own :: DeviceId ,) | { let _ = own :: HostNetwork :: is_known (& a0 , a1) ; }) ;
+    calls . of ("HostNetwork::is_open" , false , | (mut a0 ,) : (own :: HostNetwork ,) | { let _ = own :: HostNetwork :: is_open (& a0) ; }) ;
+    calls . of ("HostNetwork::narrow_path_gbps" , false , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (own :: HostNetwork , own :: HardwareGraph , own :: DeviceId , own :: DeviceId ,) | { let _ = own :: HostNetwork :: narrow_path_gbps (& a0 , & a1 , a2 , a3) ; }) ;
     calls . of ("HostNetwork::of" , false , | (mut a0 ,) : (own :: HardwareGraph ,) | { let _ = own :: HostNetwork :: of (& a0) ; }) ;
+    calls . of ("HostNetwork::root" , false , | (mut a0 , mut a1 ,) : (own :: HostNetwork , own :: DeviceId ,) | { let _ = own :: HostNetwork :: root (& a0 , a1) ; }) ;
+    calls . of ("HostNetwork::share_a_root" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: HostNetwork , own :: DeviceId , own :: DeviceId ,) | { let _ = own :: HostNetwork :: share_a_root (& a0 , a1 , a2) ; }) ;
+    calls . of ("HostNetwork::share_a_switch" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: HostNetwork , own :: DeviceId , own :: DeviceId ,) | { let _ = own :: HostNetwork :: share_a_switch (& a0 , a1 , a2) ; }) ;
+    calls . of ("HostNetwork::share_memory" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: HostNetwork , own :: DeviceId , own :: DeviceId ,) | { let _ = own :: HostNetwork :: share_memory (& a0 , a1 , a2) ; }) ;
+    calls . of ("HostNetwork::slot_gbps" , false , | (mut a0 , mut a1 ,) : (own :: HostNetwork , own :: DeviceId ,) | { let _ = own :: HostNetwork :: slot_gbps (& a0 , a1) ; }) ;
+    calls . of ("HostNetwork::socket" , false , | (mut a0 , mut a1 ,) : (own :: HostNetwork , own :: DeviceId ,) | { let _ = own :: HostNetwork :: socket (& a0 , a1) ; }) ;
+    calls . of ("HostNetwork::sockets_are_assumed" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: HostNetwork , own :: DeviceId , own :: DeviceId ,) | { let _ = own :: HostNetwork :: sockets_are_assumed (& a0 , a1 , a2) ; }) ;
+    calls . of ("HostNetwork::trunks" , false , | (mut a0 ,) : (own :: HostNetwork ,) | { let _ = own :: HostNetwork :: trunks (& a0) ; }) ;
+    calls . of ("HostNetwork::uplinks" , false , | (mut a0 ,) : (own :: HostNetwork ,) | { let _ = own :: HostNetwork :: uplinks (& a0) ; }) ;
     calls . of ("Limits::matches" , false , | (mut a0 , mut a1 ,) : (own :: Limits , u64 ,) | { let _ = own :: Limits :: matches (a0 , a1) ; }) ;
     calls . of ("Limits::nodes" , false , | (mut a0 , mut a1 ,) : (own :: Limits , u64 ,) | { let _ = own :: Limits :: nodes (a0 , a1) ; }) ;
     calls . of ("Link::exists" , false , | (mut a0 ,) : (own :: Link ,) | { let _ = own :: Link :: exists (a0) ; }) ;
@@ -138,10 +184,25 @@ pub fn all(calls: &mut Calls) {
     calls . of ("MatchConfig::compile_graph" , false , | (mut a0 , mut a1 ,) : (own :: MatchConfig , own :: Graph ,) | { let _ = own :: MatchConfig :: compile_graph (a0 , & a1) ; }) ;
     calls . of ("MatchConfig::distinct" , false , | (mut a0 , mut a1 ,) : (own :: MatchConfig , bool ,) | { let _ = own :: MatchConfig :: distinct (a0 , a1) ; }) ;
     calls . of ("MatchConfig::induced" , false , | (mut a0 , mut a1 ,) : (own :: MatchConfig , bool ,) | { let _ = own :: MatchConfig :: induced (a0 , a1) ; }) ;
+    calls . of ("Objective::blind_to_ids" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Objective :: blind_to_ids (a0) ; }) ;
+    calls . of ("Objective::form" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Objective :: form (& a0) ; }) ;
+    calls . of ("Objective::name" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Objective :: name (& a0) ; }) ;
+    calls . of ("Objective::of_set" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Objective :: of_set (a0) ; }) ;
+    calls . of ("Objective::symmetric" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Objective :: symmetric (a0) ; }) ;
+    calls . of ("Operation::is_collective" , false , | (mut a0 ,) : (own :: Operation ,) | { let _ = own :: Operation :: is_collective (a0) ; }) ;
+    calls . of ("Operation::is_of_host" , false , | (mut a0 ,) : (own :: Operation ,) | { let _ = own :: Operation :: is_of_host (a0) ; }) ;
+    calls . of ("Parallelism::bytes" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: bytes (& a0 , a1) ; }) ;
+    calls . of ("Parallelism::default_bytes" , false , | (mut a0 , mut a1 ,) : (own :: Dimension , bool ,) | { let _ = own :: Parallelism :: default_bytes (a0 , a1) ; }) ;
+    calls . of ("Parallelism::degree" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: degree (& a0 , a1) ; }) ;
     calls . of ("Parallelism::dimensions" , false , | (mut a0 ,) : (own :: Parallelism ,) | { let _ = own :: Parallelism :: dimensions (& a0) . take (1000) . for_each (drop) ; }) ;
+    calls . of ("Parallelism::group_size" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: group_size (& a0 , a1) ; }) ;
+    calls . of ("Parallelism::groups" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: groups (& a0 , a1) ; }) ;
+    calls . of ("Parallelism::is_all_to_all" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: is_all_to_all (& a0 , a1) ; }) ;
     calls . of ("Parallelism::new" , false , | (mut a0 , mut a1 , mut a2 ,) : (usize , usize , usize ,) | { let _ = own :: Parallelism :: new (a0 , a1 , a2) ; }) ;
     calls . of ("Parallelism::pattern" , false , | (mut a0 ,) : (own :: Parallelism ,) | { let _ = own :: Parallelism :: pattern (& a0) ; }) ;
     calls . of ("Parallelism::ranks" , false , | (mut a0 ,) : (own :: Parallelism ,) | { let _ = own :: Parallelism :: ranks (& a0) ; }) ;
+    calls . of ("Parallelism::traffic" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: traffic (& a0 , a1) ; }) ;
+    calls . of ("Parallelism::with_bytes" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Parallelism , own :: Dimension , f64 ,) | { let _ = own :: Parallelism :: with_bytes (a0 , a1 , a2) ; }) ;
     calls . of ("Parallelism::with_bytes_of" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , String ,) | { let _ = own :: Parallelism :: with_bytes_of (a0 , & a1 [..]) ; }) ;
     calls . of ("Parallelism::with_bytes_of_model" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: ModelShape ,) | { let _ = own :: Parallelism :: with_bytes_of_model (a0 , & a1) ; }) ;
     calls . of ("Parallelism::with_experts" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Parallelism , usize , bool ,) | { let _ = own :: Parallelism :: with_experts (a0 , a1 , a2) ; }) ;
@@ -163,6 +224,7 @@ pub fn all(calls: &mut Calls) {
     calls . of ("Pattern::star" , false , | (mut a0 ,) : (usize ,) | { let _ = own :: Pattern :: star (a0) ; }) ;
     calls . of ("Pattern::union" , false , | (mut a0 , mut a1 ,) : (own :: Pattern , own :: Pattern ,) | { let _ = own :: Pattern :: union (& a0 , & a1) ; }) ;
     calls . of ("Pattern::with_demand" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Pattern , usize , own :: Demand ,) | { let _ = own :: Pattern :: with_demand (& a0 , a1 , a2) ; }) ;
+    calls . of ("Placement::set" , false , | (mut a0 ,) : (own :: Placement ,) | { let _ = own :: Placement :: set (& a0) ; }) ;
     calls . of ("Rates::calibrated" , false , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (own :: HardwareGraph , own :: DeviceId , own :: DeviceId , f64 ,) | { let _ = own :: Rates :: calibrated (& a0 , a1 , a2 , a3) ; }) ;
     calls . of ("Request::avoid" , false , | (mut a0 , mut a1 ,) : (own :: Request , own :: DeviceSet ,) | { let _ = own :: Request :: avoid (a0 , a1) ; }) ;
     calls . of ("Request::check" , false , | (mut a0 , mut a1 ,) : (own :: Request , own :: HardwareGraph ,) | { let _ = own :: Request :: check (& a0 , & a1) ; }) ;
@@ -176,11 +238,18 @@ pub fn all(calls: &mut Calls) {
     calls . of ("Request::runners_up" , false , | (mut a0 , mut a1 ,) : (own :: Request , usize ,) | { let _ = own :: Request :: runners_up (a0 , a1) ; }) ;
     calls . of ("Request::same_numa" , false , | (mut a0 , mut a1 ,) : (own :: Request , bool ,) | { let _ = own :: Request :: same_numa (a0 , a1) ; }) ;
     calls . of ("Request::unlike" , false , | (mut a0 , mut a1 ,) : (own :: Request , bool ,) | { let _ = own :: Request :: unlike (a0 , a1) ; }) ;
+    calls . of ("RingPacking::new" , false , | (mut a0 ,) : (own :: Rates ,) | { let _ = own :: RingPacking :: new (a0) ; }) ;
+    calls . of ("Rules::named" , false , | (mut a0 , mut a1 ,) : (own :: Rules , String ,) | { let _ = own :: Rules :: named (a0 , a1) ; }) ;
     calls . of ("Rules::new" , false , | (mut a0 ,) : (String ,) | { let _ = own :: Rules :: new (a0) ; }) ;
+    calls . of ("Rules::report" , false , | (mut a0 , mut a1 ,) : (own :: Rules , own :: Objective ,) | { let _ = own :: Rules :: report (a0 , a1) ; }) ;
+    calls . of ("Rules::report_paper_scores" , false , | (mut a0 ,) : (own :: Rules ,) | { let _ = own :: Rules :: report_paper_scores (a0) ; }) ;
+    calls . of ("Seat::new" , false , | (mut a0 , mut a1 , mut a2 ,) : (pool :: ViewParts , own :: Demand , own :: DeviceId ,) | { let _ = own :: Seat :: new (a0 . view () , & a1 , a2) ; }) ;
     calls . of ("Sensitivity::is_sensitive" , false , | (mut a0 ,) : (own :: Sensitivity ,) | { let _ = own :: Sensitivity :: is_sensitive (a0) ; }) ;
     calls . of ("Sensitivity::known" , false , | (mut a0 ,) : (own :: Sensitivity ,) | { let _ = own :: Sensitivity :: known (a0) ; }) ;
     calls . of ("SetScores::covers" , false , | (mut a0 ,) : (own :: HardwareGraph ,) | { let _ = own :: SetScores :: covers (& a0) ; }) ;
+    calls . of ("SetScores::of" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: HardwareGraph , own :: Objective , own :: Pattern ,) | { let _ = own :: SetScores :: of (& a0 , & a1 , & a2) ; }) ;
     calls . of ("Shape::pattern" , false , | (mut a0 , mut a1 ,) : (own :: Shape , usize ,) | { let _ = own :: Shape :: pattern (a0 , a1) ; }) ;
+    calls . of ("StepTime::new" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Rates ,) | { let _ = own :: StepTime :: new (& a0 , a1) ; }) ;
     calls . of ("Term::eq_2" , false , | (mut a0 ,) : (usize ,) | { let _ = own :: Term :: eq_2 (a0) ; }) ;
     calls . of ("Term::inverse" , false , | (mut a0 ,) : (Vec < usize > ,) | { let _ = own :: Term :: inverse (& a0 [..]) ; }) ;
     calls . of ("Term::linear" , false , | (mut a0 ,) : (usize ,) | { let _ = own :: Term :: linear (a0) ; }) ;
@@ -190,345 +259,275 @@ pub fn all(calls: &mut Calls) {
     calls . of ("Tiers::names" , false , | (mut a0 ,) : (own :: Tiers ,) | { let _ = own :: Tiers :: names (& a0) ; }) ;
     calls . of ("Tiers::new" , false , | (mut a0 ,) : (Vec < own :: LinkClass > ,) | { let _ = own :: Tiers :: new (& a0 [..]) ; }) ;
     calls . of ("Tiers::of" , false , | (mut a0 , mut a1 ,) : (own :: Tiers , own :: LinkClass ,) | { let _ = own :: Tiers :: of (& a0 , a1) ; }) ;
+    calls . of ("TreePacking::new" , false , | (mut a0 ,) : (own :: Rates ,) | { let _ = own :: TreePacking :: new (a0) ; }) ;
     calls . of ("Verifier::new" , false , | (mut a0 , mut a1 ,) : (own :: Pattern , own :: HardwareGraph ,) | { let _ = own :: Verifier :: new (& a0 , & a1) ; }) ;
+    calls . of ("View::as_if_free" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceSet ,) | { let _ = own :: View :: as_if_free (a0 . view () , & a1) ; }) ;
+    calls . of ("View::as_if_idle" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: as_if_idle (a0 . view ()) ; }) ;
+    calls . of ("View::as_if_repartitioned" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: as_if_repartitioned (a0 . view ()) ; }) ;
+    calls . of ("View::changing_to" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: changing_to (& a0 . view () , a1) ; }) ;
+    calls . of ("View::free" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: free (& a0 . view ()) ; }) ;
+    calls . of ("View::free_memory" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: free_memory (& a0 . view () , a1) ; }) ;
+    calls . of ("View::graph" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: graph (& a0 . view ()) ; }) ;
+    calls . of ("View::has_room" , false , | (mut a0 , mut a1 , mut a2 ,) : (pool :: ViewParts , own :: Demand , own :: DeviceId ,) | { let _ = own :: View :: has_room (& a0 . view () , & a1 , a2) ; }) ;
+    calls . of ("View::instances_in_use" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: instances_in_use (& a0 . view () , a1) ; }) ;
+    calls . of ("View::is_cordoned" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: is_cordoned (& a0 . view () , a1) ; }) ;
+    calls . of ("View::is_of_free_set" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: is_of_free_set (& a0 . view ()) ; }) ;
+    calls . of ("View::layout_of" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: layout_of (& a0 . view () , a1) ; }) ;
+    calls . of ("View::limited_to" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceSet ,) | { let _ = own :: View :: limited_to (a0 . view () , & a1) ; }) ;
+    calls . of ("View::machine" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: machine (& a0 . view ()) ; }) ;
+    calls . of ("View::parts_of" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: parts_of (& a0 . view () , a1) . take (1000) . for_each (drop) ; }) ;
+    calls . of ("View::present" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: present (& a0 . view ()) ; }) ;
+    calls . of ("View::room_for" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: Demand ,) | { let _ = own :: View :: room_for (& a0 . view () , & a1) ; }) ;
+    calls . of ("View::stamp" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: stamp (& a0 . view ()) ; }) ;
+    calls . of ("View::tenants" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: tenants (& a0 . view () , a1) ; }) ;
+    calls . of ("View::usage" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: usage (& a0 . view () , a1) ; }) ;
+    calls . of ("View::usage_of_numa" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , u32 ,) | { let _ = own :: View :: usage_of_numa (& a0 . view () , a1) ; }) ;
+    calls . of ("View::usage_of_whole" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: usage_of_whole (& a0 . view () , a1) ; }) ;
+    calls . of ("auto_by" , false , | (mut a0 ,) : (std :: sync :: Arc < own :: Efficiency > ,) | { let _ = own :: auto_by (& a0) ; }) ;
+    calls . of ("auto_for" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Rates ,) | { let _ = own :: auto_for (& a0 , a1) ; }) ;
+    calls . of ("auto_for_edges" , false , | (mut a0 , mut a1 ,) : (own :: Pattern , own :: Rates ,) | { let _ = own :: auto_for_edges (& a0 , a1) ; }) ;
+    calls . of ("auto_with" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: auto_with (a0) ; }) ;
     calls . of ("check_size" , false , | (mut a0 , mut a1 ,) : (usize , usize ,) | { let _ = own :: check_size (a0 , a1) ; }) ;
+    calls . of ("criteria::max" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: criteria :: max (a0) ; }) ;
+    calls . of ("criteria::min" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: criteria :: min (a0) ; }) ;
     calls . of ("default_model" , false , | (mut a0 , mut a1 ,) : (own :: Pattern , own :: HardwareGraph ,) | { let _ = own :: default_model (& a0 , & a1) ; }) ;
-    calls . of ("effective_gbps_with" , false , | (mut a0 , mut a1 ,) : (String , own :: Coefficients ,) | { let _ = own :: effective_gbps_with (& a0 [..] , a1) ; }) ;
+    calls . of ("edges_seconds" , false , | (mut a0 , mut a1 ,) : (own :: Pattern , own :: Rates ,) | { let _ = own :: edges_seconds (& a0 , a1) ; }) ;
+    calls . of ("effective_gbps_with" , false , | (mut a0 , mut a1 ,) : (String , own :: Coefficients ,) | { let _ = own :: effective_gbps_with (a0 . leak () , a1) ; }) ;
     calls . of ("fitting_expected" , false , | (mut a0 ,) : (own :: Pattern ,) | { let _ = own :: fitting_expected (& a0) ; }) ;
     calls . of ("fitting_model" , false , | (mut a0 ,) : (own :: Pattern ,) | { let _ = own :: fitting_model (& a0) ; }) ;
     calls . of ("least_port_slowdown" , false , | (mut a0 , mut a1 ,) : (f64 , f64 ,) | { let _ = own :: least_port_slowdown (a0 , a1) ; }) ;
+    calls . of ("max_bandwidth_with" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: max_bandwidth_with (a0) ; }) ;
+    calls . of ("mig::Layout::has" , false , | (mut a0 , mut a1 ,) : (own :: mig :: Layout , own :: mig :: Instance ,) | { let _ = own :: mig :: Layout :: has (& a0 , a1) ; }) ;
     calls . of ("mig::Layout::instances" , false , | (mut a0 ,) : (own :: mig :: Layout ,) | { let _ = own :: mig :: Layout :: instances (& a0) ; }) ;
     calls . of ("mig::Layout::is_whole" , false , | (mut a0 ,) : (own :: mig :: Layout ,) | { let _ = own :: mig :: Layout :: is_whole (& a0) ; }) ;
+    calls . of ("mig::Model::best_layout" , false , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (own :: mig :: Model , own :: mig :: Layout , Vec < own :: mig :: Instance > , Vec < own :: mig :: ProfileId > ,) | { let _ = own :: mig :: Model :: best_layout (& a0 , & a1 , & a2 [..] , & a3 [..]) ; }) ;
+    calls . of ("mig::Model::create" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: mig :: Model , own :: mig :: Layout , own :: mig :: ProfileId ,) | { let _ = own :: mig :: Model :: create (& a0 , & a1 , a2) ; }) ;
+    calls . of ("mig::Model::create_at" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: mig :: Model , own :: mig :: Layout , own :: mig :: Instance ,) | { let _ = own :: mig :: Model :: create_at (& a0 , & a1 , a2) ; }) ;
+    calls . of ("mig::Model::destroy" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: mig :: Model , own :: mig :: Layout , own :: mig :: Instance ,) | { let _ = own :: mig :: Model :: destroy (& a0 , & a1 , a2) ; }) ;
+    calls . of ("mig::Model::exclude" , true , | (mut a0 , mut a1 , mut a2 ,) : (own :: mig :: Model , own :: mig :: Instance , own :: mig :: Instance ,) | { let _ = own :: mig :: Model :: exclude (& a0 , a1 , a2) ; }) ;
+    calls . of ("mig::Model::find" , false , | (mut a0 , mut a1 ,) : (own :: mig :: Model , String ,) | { let _ = own :: mig :: Model :: find (& a0 , & a1 [..]) ; }) ;
+    calls . of ("mig::Model::fit" , false , | (mut a0 , mut a1 ,) : (own :: mig :: Model , Vec < own :: mig :: ProfileId > ,) | { let _ = own :: mig :: Model :: fit (& a0 , & a1 [..]) ; }) ;
+    calls . of ("mig::Model::fragmentation" , false , | (mut a0 , mut a1 ,) : (own :: mig :: Model , own :: mig :: Layout ,) | { let _ = own :: mig :: Model :: fragmentation (& a0 , & a1) ; }) ;
+    calls . of ("mig::Model::instances" , false , | (mut a0 ,) : (own :: mig :: Model ,) | { let _ = own :: mig :: Model :: instances (& a0) ; }) ;
+    calls . of ("mig::Model::layout" , false , | (mut a0 , mut a1 ,) : (own :: mig :: Model , Vec < own :: mig :: Instance > ,) | { let _ = own :: mig :: Model :: layout (& a0 , & a1 [..]) ; }) ;
+    calls . of ("mig::Model::layouts" , false , | (mut a0 ,) : (own :: mig :: Model ,) | { let _ = own :: mig :: Model :: layouts (& a0) . take (1000) . for_each (drop) ; }) ;
+    calls . of ("mig::Model::maximal_layouts" , false , | (mut a0 ,) : (own :: mig :: Model ,) | { let _ = own :: mig :: Model :: maximal_layouts (& a0) . take (1000) . for_each (drop) ; }) ;
+    calls . of ("mig::Model::name" , false , | (mut a0 ,) : (own :: mig :: Model ,) | { let _ = own :: mig :: Model :: name (& a0) ; }) ;
+    calls . of ("mig::Model::new" , false , | (mut a0 , mut a1 , mut a2 ,) : (String , own :: mig :: Size , Vec < own :: mig :: Profile > ,) | { let _ = own :: mig :: Model :: new (a0 , a1 , a2) ; }) ;
+    calls . of ("mig::Model::own" , false , | (mut a0 , mut a1 ,) : (own :: mig :: Model , own :: mig :: Layout ,) | { let _ = own :: mig :: Model :: own (& a0 , & a1) ; }) ;
+    calls . of ("mig::Model::print" , true , | (mut a0 , mut a1 ,) : (own :: mig :: Model , own :: mig :: Layout ,) | { let _ = own :: mig :: Model :: print (& a0 , & a1) ; }) ;
+    calls . of ("mig::Model::print_instance" , true , | (mut a0 , mut a1 ,) : (own :: mig :: Model , own :: mig :: Instance ,) | { let _ = own :: mig :: Model :: print_instance (& a0 , a1) ; }) ;
+    calls . of ("mig::Model::profile" , true , | (mut a0 , mut a1 ,) : (own :: mig :: Model , own :: mig :: ProfileId ,) | { let _ = own :: mig :: Model :: profile (& a0 , a1) ; }) ;
+    calls . of ("mig::Model::profiles" , false , | (mut a0 ,) : (own :: mig :: Model ,) | { let _ = own :: mig :: Model :: profiles (& a0) ; }) ;
+    calls . of ("mig::Model::room" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: mig :: Model , own :: mig :: Layout , own :: mig :: ProfileId ,) | { let _ = own :: mig :: Model :: room (& a0 , & a1 , a2) ; }) ;
+    calls . of ("mig::Model::serves" , false , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (own :: mig :: Model , own :: mig :: Layout , Vec < own :: mig :: Instance > , Vec < own :: mig :: ProfileId > ,) | { let _ = own :: mig :: Model :: serves (& a0 , & a1 , & a2 [..] , & a3 [..]) ; }) ;
+    calls . of ("mig::Model::size" , false , | (mut a0 ,) : (own :: mig :: Model ,) | { let _ = own :: mig :: Model :: size (& a0) ; }) ;
+    calls . of ("mig::Model::span" , true , | (mut a0 , mut a1 ,) : (own :: mig :: Model , own :: mig :: Instance ,) | { let _ = own :: mig :: Model :: span (& a0 , a1) ; }) ;
     calls . of ("mig::Size::covers" , false , | (mut a0 , mut a1 ,) : (own :: mig :: Size , own :: mig :: Size ,) | { let _ = own :: mig :: Size :: covers (a0 , a1) ; }) ;
     calls . of ("mig::Size::new" , false , | (mut a0 , mut a1 ,) : (u8 , u8 ,) | { let _ = own :: mig :: Size :: new (a0 , a1) ; }) ;
+    calls . of ("min_edges_seconds" , false , | (mut a0 , mut a1 ,) : (own :: Pattern , own :: Rates ,) | { let _ = own :: min_edges_seconds (& a0 , a1) ; }) ;
+    calls . of ("min_step_time" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Rates ,) | { let _ = own :: min_step_time (& a0 , a1) ; }) ;
     calls . of ("pcie_slowdown" , false , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (f64 , f64 , u32 , f64 ,) | { let _ = own :: pcie_slowdown (a0 , a1 , a2 , a3) ; }) ;
+    calls . of ("preserve_with" , false , | (mut a0 , mut a1 ,) : (own :: Objective , own :: Objective ,) | { let _ = own :: preserve_with (a0 , a1) ; }) ;
     calls . of ("random" , false , | (mut a0 , mut a1 , mut a2 ,) : (String , u64 , u64 ,) | { let _ = own :: random (& a0 [..] , a1 , a2) ; }) ;
     calls . of ("shortened" , false , | (mut a0 ,) : (String ,) | { let _ = own :: shortened (& a0 [..]) ; }) ;
+    calls . of ("step_seconds" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Rates ,) | { let _ = own :: step_seconds (& a0 , a1) ; }) ;
 }
 
 /// Functions that are not called, with the type that the pool has no values of.
-#[rustfmt::skip]
-pub const LEFT_OUT: &[&str] = &[
-    "AllToAll::new: Rates",
-    "AllToAll::objective: Self",
-    "AllToAll::of: Self",
-    "AllToAll::unrelayed: Self",
+pub(super) const LEFT_OUT: &[&str] = &[
+    "AllToAll::objective: AllToAll",
+    "AllToAll::of: AllToAll",
+    "AllToAll::unrelayed: AllToAll",
     "Allocator::allocate: implPolicy",
     "Allocator::commit: Decision",
     "Allocator::restore: Snapshot",
-    "Bandwidth::is_exact: Self",
+    "Bandwidth::is_exact: Bandwidth",
     "BuiltIn::instances: fn()->Box<dynPolicy>",
     "BuiltIn::new: fn()->Box<dynPolicy>",
-    "BuiltIn::policy: Self",
-    "BuiltIn::policy_with: Self",
-    "Channels::at_most: Self",
-    "Channels::new: Rates",
-    "Channels::node_limit: Self",
-    "Channels::objective: Self",
-    "Channels::of: Self",
-    "Criterion::blind_to_ids: Self",
-    "Criterion::in_steps_of: Self",
-    "Decision::answers: Self",
-    "Decision::at_most: Self",
-    "Decision::best: Self",
-    "Decision::checked: View<'_>",
-    "Decision::of_use: View<'_>",
-    "Decision::order: Self",
-    "Decision::pattern: Self",
-    "Decision::placement: Self",
-    "Decision::policy: Self",
-    "Decision::restated: Self",
-    "Decision::runners_up: Self",
-    "Decision::search: Self",
-    "Decision::stamp: Self",
+    "BuiltIn::policy: BuiltIn",
+    "BuiltIn::policy_with: BuiltIn",
+    "Channels::at_most: Channels",
+    "Channels::node_limit: Channels",
+    "Channels::objective: Channels",
+    "Channels::of: Channels",
+    "Criterion::blind_to_ids: Criterion",
+    "Criterion::in_steps_of: Criterion",
+    "Decision::answers: Decision",
+    "Decision::at_most: Decision",
+    "Decision::best: Decision",
+    "Decision::checked: implIntoIterator<Item=DeviceId>",
+    "Decision::of_use: implIntoIterator<Item=DeviceId>",
+    "Decision::order: Decision",
+    "Decision::pattern: Decision",
+    "Decision::placement: Decision",
+    "Decision::policy: Decision",
+    "Decision::restated: Decision",
+    "Decision::runners_up: Decision",
+    "Decision::search: Decision",
+    "Decision::stamp: Decision",
     "Demand::fits: Device",
-    "Device::nics_within: Self",
-    "Dimension::letters: Self",
-    "Domain::holds: Self",
-    "Domain::knows: Self",
-    "Efficiency::exponent: Self",
-    "Efficiency::interval: Self",
-    "Efficiency::of: Self",
-    "Efficiency::own: Self",
-    "Error::is_contradiction: Self",
-    "Error::is_other_machine: Self",
-    "Error::is_stale: Self",
-    "Error::is_tenant_vanishing: Self",
-    "Error::is_unknown_lease: Self",
-    "Expected::along: Self",
-    "Expected::efficiency: Self",
-    "Expected::far: Self",
-    "Expected::in_switch: Self",
-    "Expected::message_bytes: Self",
-    "Expected::new: Operation",
-    "Expected::nominal: Operation",
-    "Expected::objective: Self",
-    "Expected::of: Self",
-    "Expected::of_large_messages: Self",
-    "Expected::operation: Self",
-    "Expected::shipped: Operation",
-    "Expected::ways: Self",
+    "Device::nics_within: Device",
+    "Domain::holds: Domain",
+    "Domain::knows: Domain",
+    "Efficiency::interval: Class",
+    "Efficiency::of: Part",
+    "Efficiency::own: Part",
+    "Error::is_contradiction: Error",
+    "Error::is_other_machine: Error",
+    "Error::is_stale: Error",
+    "Error::is_tenant_vanishing: Error",
+    "Error::is_unknown_lease: Error",
     "Fabric::add: FabricNode",
-    "Fabric::attach: NodeId",
-    "Fabric::cores: NodeId",
-    "Fabric::limit_switch_links: NodeId",
-    "Fabric::link: NodeId",
-    "Fabric::node: NodeId",
-    "Fabric::set_cores: NodeId",
     "Fabric::set_host_rates: HostRates",
     "Fabric::set_link_generation: &str",
-    "Fabric::set_links_up: NodeId",
+    "Fabric::set_links_up: LinksUp",
     "Fabric::set_mig: &Arc<mig::Model>",
-    "Fabric::set_mig_of: NodeId",
-    "Fabric::set_peer_access: NodeId",
+    "Fabric::set_peer_access: PeerAccess",
     "Fabric::set_peer_access_everywhere: PeerAccess",
-    "Fabric::set_slot_gbps: NodeId",
-    "Fabric::slot_gbps: NodeId",
-    "Foresight::expecting: Self",
-    "Foresight::model: Self",
-    "Foresight::new: Objective<'static>",
-    "Foresight::sizes: Self",
-    "Foresight::weight: Self",
-    "Foresight::worth_waiting: Self",
+    "Foresight::expecting: Foresight",
+    "Foresight::model: Foresight",
+    "Foresight::sizes: Foresight",
+    "Foresight::weight: Foresight",
+    "Foresight::worth_waiting: Foresight",
     "Graph::labelled: implIntoIterator<Item=(u32,u32)>",
     "Graph::new: implIntoIterator<Item=(u32,u32)>",
-    "GraphMatcher::on: Self",
-    "GraphMatcher::pattern: Self",
-    "GraphMatches::stats: Self",
-    "GraphSearch::count: Self",
-    "GraphSearch::first: Self",
-    "GraphSearch::is_match: Self",
-    "GraphSearch::iter: Self",
-    "GraphSearch::limits: Self",
-    "GraphSearch::until: Self",
-    "GraphSearch::visit: Self",
+    "GraphMatcher::on: GraphMatcher",
+    "GraphMatcher::pattern: GraphMatcher",
+    "GraphMatches::stats: GraphMatches",
+    "GraphSearch::count: GraphSearch",
+    "GraphSearch::first: GraphSearch",
+    "GraphSearch::is_match: GraphSearch",
+    "GraphSearch::iter: GraphSearch",
+    "GraphSearch::limits: GraphSearch",
+    "GraphSearch::until: GraphSearch",
+    "GraphSearch::visit: GraphSearch",
     "HardwareGraph::bandwidth_within: implFn(Link)->bool",
     "HardwareGraph::of_pairs: implIntoIterator<Item=&'nstr>",
-    "HostLinks::capacities: Self",
-    "HostLinks::names: Self",
-    "HostLinks::path: Self",
-    "HostLinks::together: Self",
-    "HostNetwork::above: Self",
-    "HostNetwork::all_known: Self",
-    "HostNetwork::all_linked: Self",
-    "HostNetwork::beyond: Self",
-    "HostNetwork::has_paths: Self",
-    "HostNetwork::in_order: Self",
-    "HostNetwork::is_drawn: Self",
-    "HostNetwork::is_known: Self",
-    "HostNetwork::is_open: Self",
-    "HostNetwork::narrow_path_gbps: Self",
-    "HostNetwork::root: Self",
-    "HostNetwork::share_a_root: Self",
-    "HostNetwork::share_a_switch: Self",
-    "HostNetwork::share_memory: Self",
-    "HostNetwork::slot_gbps: Self",
-    "HostNetwork::socket: Self",
-    "HostNetwork::sockets_are_assumed: Self",
-    "HostNetwork::trunks: Self",
-    "HostNetwork::uplinks: Self",
-    "Leaf::devices: Self",
-    "Leaf::is_empty: Self",
-    "Leaf::len: Self",
+    "HostLinks::capacities: HostLinks",
+    "HostLinks::names: HostLinks",
+    "HostLinks::path: HostLinks",
+    "HostLinks::together: HostLinks",
+    "Leaf::devices: Leaf",
+    "Leaf::is_empty: Leaf",
+    "Leaf::len: Leaf",
     "LinkModel::new: Term",
     "LinkModel::with_statistics: BTreeMap<String,f64>",
-    "Lots::at: Self",
-    "Lots::below: Self",
-    "Matcher::is_empty: Self",
-    "Matcher::len: Self",
-    "Matcher::on: Self",
-    "Matcher::placing_order: Self",
-    "Matcher::symmetries: Self",
-    "Matches::stats: Self",
-    "Objective::blind_to_ids: Self",
-    "Objective::bounded: Self",
+    "Lots::at: Lots",
+    "Lots::below: Lots",
+    "Matcher::is_empty: Matcher",
+    "Matcher::len: Matcher",
+    "Matcher::on: Matcher",
+    "Matcher::placing_order: Matcher",
+    "Matcher::symmetries: Matcher",
+    "Matches::stats: Matches",
+    "Objective::bounded: implFn(Subset<'_>)->f64+Send+Sync+'a",
     "Objective::chosen: implFn(Subset<'_>)->f64+Send+Sync+'a",
     "Objective::devices: implFn(&Seat<'_>)->f64+Send+Sync+'a",
-    "Objective::domain: Self",
+    "Objective::domain: implFn(&Candidate<'_>)->bool+Send+Sync+'a",
     "Objective::edges: implFn(EdgeOn)->f64+Send+Sync+'a",
-    "Objective::form: Self",
-    "Objective::in_domain: Self",
+    "Objective::in_domain: Candidate<'_>",
     "Objective::links: implFn(&Census)->f64+Send+Sync+'a",
     "Objective::links_left: implFn(Link)->f64+Send+Sync+'a",
-    "Objective::name: Self",
-    "Objective::of_set: Self",
     "Objective::placement: implFn(&Candidate<'_>)->f64+Send+Sync+'a",
     "Objective::rest: implFn(Subset<'_>)->f64+Send+Sync+'a",
-    "Objective::score: Self",
-    "Objective::symmetric: Self",
-    "Operation::is_collective: Self",
-    "Operation::is_of_host: Self",
-    "Pair::best: Self",
-    "Parallelism::bytes: Dimension",
-    "Parallelism::default_bytes: Dimension",
-    "Parallelism::degree: Dimension",
-    "Parallelism::group_size: Dimension",
-    "Parallelism::groups: Dimension",
-    "Parallelism::is_all_to_all: Dimension",
-    "Parallelism::traffic: Dimension",
-    "Parallelism::with_bytes: Dimension",
-    "Part::nominal_share: Self",
-    "Patience::slowdown_at: Self",
+    "Objective::score: Candidate<'_>",
+    "Pair::best: Pair",
+    "Part::nominal_share: Part",
+    "Patience::slowdown_at: Patience",
     "Pattern::from_edges: implIntoIterator<Item=(u16,u16,f64)>",
     "Pattern::part: Range<usize>",
-    "Placement::set: Self",
     "Refusal::from_commit: Error",
-    "Refusal::hope: Self",
-    "Refusal::kind: Self",
-    "Region::devices: Self",
-    "Region::parts: Self",
-    "Region::within: Self",
+    "Refusal::hope: Refusal",
+    "Refusal::kind: Refusal",
+    "Region::devices: Region",
+    "Region::parts: Region",
+    "Region::within: Region",
     "Request::sensitive: implInto<Sensitivity>",
-    "RingPacking::new: Rates",
-    "RingPacking::objective: Self",
-    "RingPacking::of: Self",
-    "RingPacking::rates: Self",
-    "RingPacking::table: Self",
-    "Rules::named: Self",
-    "Rules::prefer: Self",
-    "Rules::report: Self",
-    "Rules::report_paper_scores: Self",
-    "Rules::require: Self",
-    "Rules::require_device: Self",
-    "Rules::require_link: Self",
-    "Rules::require_placement: Self",
-    "Rules::require_score: Self",
-    "Rules::require_set: Self",
-    "Rules::then: Self",
-    "Scored::in_domain: Self",
-    "Scored::links: Self",
-    "Scored::out_of_domain: Self",
-    "Scored::placement: Self",
-    "Scored::score: Self",
-    "Scored::scores: Self",
-    "Search::count: Self",
-    "Search::domains: Self",
-    "Search::first: Self",
-    "Search::fold: Self",
-    "Search::is_match: Self",
-    "Search::iter: Self",
-    "Search::limits: Self",
-    "Search::links: Self",
-    "Search::sharing: Self",
-    "Search::threads: Self",
-    "Search::until: Self",
-    "Search::visit: Self",
-    "Search::visit_leaves: Self",
-    "Search::within: Self",
-    "SearchStats::complete: Self",
-    "Seat::device: Self",
-    "Seat::free_memory: Self",
-    "Seat::free_siblings: Self",
-    "Seat::new: View<'a>",
-    "Seat::usage: Self",
-    "Seat::usage_of_whole: Self",
-    "Seat::whole: Self",
-    "SetChoices::at: Self",
-    "SetChoices::of: Objective<'static>",
-    "SetScores::at: Self",
-    "SetScores::iter: Self",
-    "SetScores::of: Objective<'static>",
-    "Setting::key: Self",
-    "Setting::number_or_none: Self",
-    "Setting::on_or_off: Self",
-    "Setting::one_of: Self",
-    "Setting::positive: Self",
-    "Setting::read: Self",
-    "Setting::value: Self",
-    "Setting::whole: Self",
-    "Setting::word: Self",
-    "Settings::get: Self",
-    "Settings::iter: Self",
+    "RingPacking::objective: RingPacking",
+    "RingPacking::of: RingPacking",
+    "RingPacking::rates: RingPacking",
+    "RingPacking::table: RingPacking",
+    "Rules::prefer: Criterion<'a>",
+    "Rules::require: implFn(&Seat<'_>)->bool+Send+Sync+'a",
+    "Rules::require_device: implFn(&Device)->bool+Send+Sync+'a",
+    "Rules::require_link: implFn(EdgeOn)->bool+Send+Sync+'a",
+    "Rules::require_placement: implFn(&Candidate<'_>)->bool+Send+Sync+'a",
+    "Rules::require_score: implFn(f64)->bool+Send+Sync+'a",
+    "Rules::require_set: implFn(Subset<'_>)->bool+Send+Sync+'a",
+    "Rules::then: Criterion<'a>",
+    "Scored::in_domain: Scored",
+    "Scored::links: Scored",
+    "Scored::out_of_domain: Scored",
+    "Scored::placement: Scored",
+    "Scored::score: Scored",
+    "Scored::scores: Scored",
+    "Search::count: Search",
+    "Search::domains: Search",
+    "Search::first: Search",
+    "Search::fold: Search",
+    "Search::is_match: Search",
+    "Search::iter: Search",
+    "Search::limits: Search",
+    "Search::links: Search",
+    "Search::sharing: Search",
+    "Search::threads: Search",
+    "Search::until: Search",
+    "Search::visit: Search",
+    "Search::visit_leaves: Search",
+    "Search::within: Search",
+    "SearchStats::complete: SearchStats",
+    "Seat::device: Seat",
+    "Seat::free_memory: Seat",
+    "Seat::free_siblings: Seat",
+    "Seat::usage: Seat",
+    "Seat::usage_of_whole: Seat",
+    "Seat::whole: Seat",
+    "SetChoices::at: SetChoices",
+    "SetChoices::of: Prefer",
+    "SetScores::at: SetScores",
+    "SetScores::iter: SetScores",
+    "Setting::key: Setting",
+    "Setting::number_or_none: Setting",
+    "Setting::on_or_off: Setting",
+    "Setting::one_of: Setting",
+    "Setting::positive: Setting",
+    "Setting::read: Setting",
+    "Setting::value: Setting",
+    "Setting::whole: Setting",
+    "Setting::word: Setting",
+    "Settings::get: Settings",
+    "Settings::iter: Settings",
     "Settings::read: implIntoIterator<Item=&'tstr>",
-    "StepTime::by_dimension: Self",
-    "StepTime::new: Rates",
-    "StepTime::objective: Self",
-    "StepTime::overlapping: Self",
-    "StepTime::seconds: Self",
-    "StopReason::because: Self",
-    "Term::factors: Self",
-    "Term::is_inverse: Self",
-    "Term::label: Self",
-    "Term::value: Self",
-    "TreePacking::new: Rates",
-    "TreePacking::objective: Self",
-    "TreePacking::of: Self",
-    "TreePacking::trees: Self",
-    "Unit::instance: Self",
-    "Verifier::check: Self",
-    "Verifier::induced: Self",
-    "Verifier::within: Self",
-    "View::as_if_free: Self",
-    "View::as_if_idle: Self",
-    "View::as_if_repartitioned: Self",
-    "View::changing_to: Self",
-    "View::decide: Self",
-    "View::free: Self",
-    "View::free_memory: Self",
-    "View::graph: Self",
-    "View::has_room: Self",
-    "View::instances_in_use: Self",
-    "View::is_cordoned: Self",
-    "View::is_of_free_set: Self",
-    "View::layout_of: Self",
-    "View::limited_to: Self",
-    "View::machine: Self",
-    "View::parts_of: Self",
-    "View::present: Self",
-    "View::room_for: Self",
-    "View::stamp: Self",
-    "View::tenants: Self",
-    "View::until: Self",
-    "View::usage: Self",
-    "View::usage_of_numa: Self",
-    "View::usage_of_port: Self",
-    "View::usage_of_whole: Self",
-    "WhatIf::view: Self",
-    "Within::parts_of_free_set: Self",
-    "auto_by: Efficiency",
-    "auto_for: Rates",
-    "auto_for_edges: Rates",
-    "auto_with: Objective<'static>",
+    "StepTime::by_dimension: StepTime",
+    "StepTime::objective: StepTime",
+    "StepTime::overlapping: StepTime",
+    "StepTime::seconds: StepTime",
+    "StopReason::because: StopReason",
+    "Term::factors: Term",
+    "Term::is_inverse: Term",
+    "Term::label: Term",
+    "Term::value: Term",
+    "TreePacking::objective: TreePacking",
+    "TreePacking::of: TreePacking",
+    "TreePacking::trees: TreePacking",
+    "Unit::instance: Unit",
+    "Verifier::check: Verifier",
+    "Verifier::induced: Verifier",
+    "Verifier::within: Verifier",
+    "View::decide: implPolicy",
+    "View::until: Stop<'a>",
+    "View::usage_of_port: PortId",
+    "WhatIf::view: WhatIf",
+    "Within::parts_of_free_set: Within",
     "best_partition: implFn(&HardwareGraph,DeviceId,DeviceId)->i32+Send+Sync+'a",
     "criteria::least: implFn(&Seat<'_>)->T+Send+Sync+'a",
-    "criteria::max: Objective<'_>",
-    "criteria::min: Objective<'_>",
     "criteria::most: implFn(&Seat<'_>)->T+Send+Sync+'a",
-    "edges_seconds: Rates",
     "least_weight: implFn(&HardwareGraph,(DeviceId,DeviceId),bool)->u32+Send+Sync+'a",
-    "max_bandwidth_with: Objective<'static>",
-    "mig::Layout::has: Instance",
-    "mig::Model::best_layout: Self",
-    "mig::Model::create: Self",
-    "mig::Model::create_at: Self",
-    "mig::Model::destroy: Self",
-    "mig::Model::exclude: Self",
-    "mig::Model::find: Self",
-    "mig::Model::fit: Self",
-    "mig::Model::fragmentation: Self",
-    "mig::Model::instances: Self",
-    "mig::Model::layout: Self",
-    "mig::Model::layouts: Self",
-    "mig::Model::maximal_layouts: Self",
-    "mig::Model::name: Self",
-    "mig::Model::new: Profile",
-    "mig::Model::own: Self",
-    "mig::Model::print: Self",
-    "mig::Model::print_instance: Self",
-    "mig::Model::profile: Self",
-    "mig::Model::profiles: Self",
-    "mig::Model::room: Self",
-    "mig::Model::serves: Self",
-    "mig::Model::size: Self",
-    "mig::Model::span: Self",
-    "min_edges_seconds: Rates",
-    "min_step_time: Rates",
     "pcie_slowdown_on: Seat<'_>",
-    "preserve_with: Objective<'static>",
     "sharing::Flow::new: implIntoIterator<Item=u32>",
-    "sharing::Flow::weight: Self",
+    "sharing::Flow::weight: Flow",
     "sharing::max_min: Flow",
-    "step_seconds: Rates",
     "when: implFn(&Request)->bool+Send+Sync+'a",
     "within: implFn(&Request,&View<'_>)->Vec<DeviceSet>+Send+Sync+'a",
 ];

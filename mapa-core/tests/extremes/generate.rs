@@ -12,11 +12,11 @@ use quote::{ToTokens, format_ident, quote};
 use syn::{FnArg, GenericArgument, ImplItem, Item, PathArguments, ReturnType, Type, Visibility};
 
 /// What is generated.
-pub struct Generated {
+pub(crate) struct Generated {
     /// The source text of the calls.
-    pub text: String,
+    pub(crate) text: String,
     /// The functions that are not called, each with the type that lacks values.
-    pub left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 /// The names that a crate exports, with their paths: `Layout` as `mig::Layout`.
@@ -254,7 +254,7 @@ impl Calls {
 }
 
 /// The calls of all public functions of the crate whose sources are in a folder.
-pub fn generate(source: &Path, pool_file: &Path) -> Generated {
+pub(crate) fn generate(source: &Path, pool_file: &Path) -> Generated {
     let mut calls = Calls {
         pool: pool(pool_file),
         exported: exported(source),
@@ -287,8 +287,8 @@ pub fn generate(source: &Path, pool_file: &Path) -> Generated {
     let names: String = left_out.iter().map(|name| format!("    {name:?},\n")).collect();
     let text = format!(
         "// Written by `MAPA_BLESS=1 cargo test -p CRATE --test extremes`. Do not edit.\n\nuse super::*;\n\n\
-         pub fn all(calls: &mut Calls) {{\n{}}}\n\n/// Functions that are not called, with the type that the pool has no values of.\n\
-         #[rustfmt::skip]\npub const LEFT_OUT: &[&str] = &[\n{names}];\n",
+         pub(super) fn all(calls: &mut Calls) {{\n{}}}\n\n/// Functions that are not called, with the type that the pool has no values of.\n\
+         pub(super) const LEFT_OUT: &[&str] = &[\n{names}];\n",
         lines.concat()
     );
     Generated { text, left_out }

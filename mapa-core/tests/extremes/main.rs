@@ -3,6 +3,8 @@
 //! `calls.rs` is generated from the sources ([`generate`]): a new function without a call fails the first test, which says how
 //! to write it anew. [`pool`] has the values by type.
 
+#[allow(dead_code, unused_mut, unused_parens, reason = "it is generated")]
+#[rustfmt::skip]
 mod calls;
 mod generate;
 mod pool;
@@ -23,7 +25,7 @@ const SLOWEST: Duration = Duration::from_secs(20);
 
 /// What went wrong in calls.
 #[derive(Default)]
-pub struct Calls {
+pub(crate) struct Calls {
     wrong: Vec<String>,
 }
 

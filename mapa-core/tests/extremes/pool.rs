@@ -7,7 +7,7 @@ use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
 use mapa_core::*;
 
 /// A type with extreme values.
-pub trait Extreme: Sized {
+pub(crate) trait Extreme: Sized {
     fn values() -> Vec<Self>;
 }
 
@@ -64,9 +64,9 @@ values!(Placement: [&[][..], &[0], &[0, 0], &[2, 1], &[0, 1, 2], &[100_000, 0]].
 values!(Operation: [Operation::AllReduce, Operation::AllToAll, Operation::SendRecv, Operation::CopyBothWays]);
 values!(Dimension: [Dimension::Tensor, Dimension::Pipeline, Dimension::Data, Dimension::Sequence]);
 values!(Rates: [1.0, 0.0, -1.0, f64::NAN, f64::MAX].map(|share| Rates { direct: share, host: share, between_sockets: Some(share) }));
-values!(Efficiency: [Efficiency::shipped().clone()]);
-values!(HostNetwork: [HostNetwork::of(&MACHINE).clone(), HostNetwork::of(&ONE).clone()]);
-values!(Expected: [Expected::new(Operation::AllReduce, Arc::new(Efficiency::shipped().clone())), Expected::new(Operation::CopyBothWays, Arc::new(Efficiency::shipped().clone()))]);
+values!(Efficiency: [(*Efficiency::shipped().clone()).clone()]);
+values!(HostNetwork: [(*HostNetwork::of(&MACHINE)).clone(), (*HostNetwork::of(&ONE)).clone()]);
+values!(Expected: [Expected::new(Operation::AllReduce, Efficiency::shipped().clone()), Expected::new(Operation::CopyBothWays, Efficiency::shipped().clone())]);
 values!(Objective<'static>: [aggregate_gbps(), effective_gbps(), ring_packing_gbps(), host_distance()]);
 values!(Rules<'static>: [Rules::new("none"), Rules::new("one").prefer(criteria::max(aggregate_gbps()))]);
 values!(Model: [Model::new("none", Size::new(0, 0), Vec::new()), Model::new("some", Size::new(7, 8), vec![profile(1, 1), profile(7, 8)])].into_iter().flatten());
@@ -74,10 +74,10 @@ values!(Profile: [profile(0, 0), profile(1, 1), profile(u8::MAX, u8::MAX)]);
 values!(Instance: [(0, 0), (1, 7), (u8::MAX, u8::MAX)].map(|(profile, start)| Instance { profile: ProfileId(profile), start }));
 
 /// A machine and the devices of it that are free, of which there may be some that it does not have.
-pub struct ViewParts(Arc<HardwareGraph>, DeviceSet);
+pub(crate) struct ViewParts(Arc<HardwareGraph>, DeviceSet);
 
 impl ViewParts {
-    pub fn view(&self) -> View<'_> {
+    pub(crate) fn view(&self) -> View<'_> {
         self.0.with_free(&self.1)
     }
 }
