@@ -29,14 +29,25 @@ fn exported(source: &Path) -> BTreeMap<String, String> {
                 Item::Use(item) if is_public(&item.vis) => leaves(&item.tree, &mut |name| {
                     names.insert(name.clone(), format!("{prefix}{name}"));
                 }),
-                Item::Mod(item) if is_public(&item.vis) && item.content.is_none() && item.ident != "testing" => {
+                Item::Mod(item)
+                    if is_public(&item.vis)
+                        && item.content.is_none()
+                        && item.ident != "testing" =>
+                {
                     let name = item.ident.to_string();
                     let (flat, nested) = (folder.join(format!("{name}.rs")), folder.join(&name));
-                    let file = if flat.exists() { flat } else { nested.join("mod.rs") };
+                    let file = if flat.exists() {
+                        flat
+                    } else {
+                        nested.join("mod.rs")
+                    };
                     folders.push((file, nested, format!("{prefix}{name}::")));
                 }
                 Item::Fn(item) if is_public(&item.vis) => {
-                    names.insert(item.sig.ident.to_string(), format!("{prefix}{}", item.sig.ident));
+                    names.insert(
+                        item.sig.ident.to_string(),
+                        format!("{prefix}{}", item.sig.ident),
+                    );
                 }
                 Item::Struct(item) if is_public(&item.vis) => {
                     names.insert(item.ident.to_string(), format!("{prefix}{}", item.ident));
@@ -66,8 +77,11 @@ fn is_public(visibility: &Visibility) -> bool {
 }
 
 fn parse(file: &Path) -> Vec<Item> {
-    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display())).items
+    let text =
+        fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    syn::parse_file(&text)
+        .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+        .items
 }
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -75,7 +89,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.expect("an entry").path();
         if path.is_dir() && !path.ends_with("testing") {
             sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("testing.rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.ends_with("testing.rs")
+        {
             found.push(path);
         }
     }
@@ -84,17 +100,24 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The types that the pool has values for.
 fn pool(file: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(file).expect("the pool");
-    let named = text.lines().filter_map(|line| line.strip_prefix("values!(")?.split([':', '<']).next());
+    let named = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("values!(")?.split([':', '<']).next());
     named.map(str::to_owned).collect()
 }
 
 fn docs(attributes: &[syn::Attribute]) -> String {
-    let doc = attributes.iter().filter(|attribute| attribute.path().is_ident("doc"));
-    doc.map(|attribute| attribute.meta.to_token_stream().to_string() + "\n").collect()
+    let doc = attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("doc"));
+    doc.map(|attribute| attribute.meta.to_token_stream().to_string() + "\n")
+        .collect()
 }
 
 fn is_conditional(attributes: &[syn::Attribute]) -> bool {
-    attributes.iter().any(|attribute| attribute.path().is_ident("cfg"))
+    attributes
+        .iter()
+        .any(|attribute| attribute.path().is_ident("cfg"))
 }
 
 /// An argument: the type that it is drawn as, and how it is passed on.
@@ -120,7 +143,9 @@ impl Calls {
         };
         match own {
             Type::Path(path) => {
-                let Some(last) = path.path.segments.last() else { return lacking() };
+                let Some(last) = path.path.segments.last() else {
+                    return lacking();
+                };
                 let name = match (last.ident.to_string(), this) {
                     (name, Some(this)) if name == "Self" => this.to_owned(),
                     (name, _) => name,
@@ -139,12 +164,15 @@ impl Calls {
                 match (name.as_str(), &inner[..]) {
                     ("Option", [own]) => self.drawn(own, this).map(|own| quote!(Option<#own>)),
                     ("Vec", [own]) => self.drawn(own, this).map(|own| quote!(Vec<#own>)),
-                    ("Arc", [own]) => self.drawn(own, this).map(|own| quote!(std::sync::Arc<#own>)),
+                    ("Arc", [own]) => self
+                        .drawn(own, this)
+                        .map(|own| quote!(std::sync::Arc<#own>)),
                     (name, []) if self.pool.contains(name) => {
                         let ident = format_ident!("{name}");
                         Ok(match self.exported.get(name) {
                             Some(path) => {
-                                let path: syn::Path = syn::parse_str(&format!("own::{path}")).expect("a path");
+                                let path: syn::Path =
+                                    syn::parse_str(&format!("own::{path}")).expect("a path");
                                 path.to_token_stream()
                             }
                             None => ident.to_token_stream(),
@@ -154,7 +182,11 @@ impl Calls {
                 }
             }
             Type::Tuple(tuple) => {
-                let parts: Vec<TokenStream> = tuple.elems.iter().map(|part| self.drawn(part, this)).collect::<Result<_, _>>()?;
+                let parts: Vec<TokenStream> = tuple
+                    .elems
+                    .iter()
+                    .map(|part| self.drawn(part, this))
+                    .collect::<Result<_, _>>()?;
                 Ok(quote!((#(#parts),*)))
             }
             Type::Array(array) => {
@@ -169,7 +201,9 @@ impl Calls {
         let name = format_ident!("a{at}");
         // A view borrows the machine and the set of free devices that it is of.
         let (plain, is_reference) = match own {
-            Type::Reference(reference) if reference.mutability.is_none() => (&*reference.elem, true),
+            Type::Reference(reference) if reference.mutability.is_none() => {
+                (&*reference.elem, true)
+            }
             other => (other, false),
         };
         if let Type::Path(path) = plain
@@ -177,7 +211,10 @@ impl Calls {
             && (last.ident == "View" || last.ident == "Self" && this == Some("View"))
         {
             let reference = is_reference.then(|| quote!(&));
-            return Ok(Argument { drawn: quote!(pool::ViewParts), passed: quote!(#reference #name.view()) });
+            return Ok(Argument {
+                drawn: quote!(pool::ViewParts),
+                passed: quote!(#reference #name.view()),
+            });
         }
         match own {
             Type::Reference(reference) => {
@@ -187,30 +224,60 @@ impl Calls {
                         (quote!(Vec<#part>), quote!(&#name[..]))
                     }
                     Type::Path(path) if path.path.is_ident("str") => {
-                        let is_static = reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static");
-                        (quote!(String), if is_static { quote!(#name.leak()) } else { quote!(&#name[..]) })
+                        let is_static = reference
+                            .lifetime
+                            .as_ref()
+                            .is_some_and(|lifetime| lifetime.ident == "static");
+                        (
+                            quote!(String),
+                            if is_static {
+                                quote!(#name.leak())
+                            } else {
+                                quote!(&#name[..])
+                            },
+                        )
                     }
                     other => (self.drawn(other, this)?, quote!(&#name)),
                 };
-                let passed = if reference.mutability.is_some() { quote!(&mut #name) } else { shared };
+                let passed = if reference.mutability.is_some() {
+                    quote!(&mut #name)
+                } else {
+                    shared
+                };
                 Ok(Argument { drawn, passed })
             }
             Type::ImplTrait(traits) => {
                 let text = traits.to_token_stream().to_string().replace(' ', "");
                 let drawn = match text.as_str() {
-                    "implInto<String>" | "implInto<Cow<'static,str>>" | "implAsRef<str>" => quote!(String),
+                    "implInto<String>" | "implInto<Cow<'static,str>>" | "implAsRef<str>" => {
+                        quote!(String)
+                    }
                     _ => return Err(text),
                 };
-                Ok(Argument { drawn, passed: quote!(#name) })
+                Ok(Argument {
+                    drawn,
+                    passed: quote!(#name),
+                })
             }
-            other => Ok(Argument { drawn: self.drawn(other, this)?, passed: quote!(#name) }),
+            other => Ok(Argument {
+                drawn: self.drawn(other, this)?,
+                passed: quote!(#name),
+            }),
         }
     }
 
     /// A call of a function, or why there is none.
-    fn add(&mut self, signature: &syn::Signature, attributes: &[syn::Attribute], this: Option<&str>) {
+    fn add(
+        &mut self,
+        signature: &syn::Signature,
+        attributes: &[syn::Attribute],
+        this: Option<&str>,
+    ) {
         let path = match this {
-            Some(this) => self.exported.get(this).map(|path| format!("{path}::{}", signature.ident)),
+            Some(this) => self
+                .exported
+                .get(this)
+                .map(|path| format!("{path}::{}", signature.ident)),
             None => self.exported.get(&signature.ident.to_string()).cloned(),
         };
         // What is not exported cannot be called from outside.
@@ -227,7 +294,11 @@ impl Calls {
                 FnArg::Receiver(receiver) => self.argument(at, &receiver.ty, this),
             })
             .collect();
-        let generic = signature.generics.params.iter().find(|parameter| !matches!(parameter, syn::GenericParam::Lifetime(_)));
+        let generic = signature
+            .generics
+            .params
+            .iter()
+            .find(|parameter| !matches!(parameter, syn::GenericParam::Lifetime(_)));
         let arguments = match (arguments, generic) {
             (Ok(_), Some(generic)) => Err(generic.to_token_stream().to_string().replace(' ', "")),
             (arguments, _) => arguments,
@@ -238,12 +309,20 @@ impl Calls {
             }
             Ok(arguments) if arguments.is_empty() => {}
             Ok(arguments) => {
-                let function: syn::ExprPath = syn::parse_str(&format!("own::{path}")).expect("a path");
+                let function: syn::ExprPath =
+                    syn::parse_str(&format!("own::{path}")).expect("a path");
                 let may_panic = docs(attributes).contains("# Panics");
-                let (drawn, passed): (Vec<_>, Vec<_>) = arguments.into_iter().map(|argument| (argument.drawn, argument.passed)).unzip();
+                let (drawn, passed): (Vec<_>, Vec<_>) = arguments
+                    .into_iter()
+                    .map(|argument| (argument.drawn, argument.passed))
+                    .unzip();
                 let names: Vec<_> = (0..drawn.len()).map(|at| format_ident!("a{at}")).collect();
                 let is_lazy = matches!(&signature.output, ReturnType::Type(_, own) if own.to_token_stream().to_string().contains("Iterator"));
-                let end = if is_lazy { quote!(.take(1000).for_each(drop)) } else { quote!() };
+                let end = if is_lazy {
+                    quote!(.take(1000).for_each(drop))
+                } else {
+                    quote!()
+                };
                 let call = quote! {
                     calls.of(#path, #may_panic, |(#(mut #names,)*): (#(#drawn,)*)| { let _ = #function(#(#passed),*)#end; });
                 };
@@ -268,8 +347,12 @@ pub(crate) fn generate(source: &Path, pool_file: &Path) -> Generated {
         match item {
             Item::Fn(item) if is_public(&item.vis) => calls.add(&item.sig, &item.attrs, None),
             Item::Impl(block) if block.trait_.is_none() && !is_conditional(&block.attrs) => {
-                let Type::Path(path) = &*block.self_ty else { continue };
-                let Some(last) = path.path.segments.last() else { continue };
+                let Type::Path(path) = &*block.self_ty else {
+                    continue;
+                };
+                let Some(last) = path.path.segments.last() else {
+                    continue;
+                };
                 let this = last.ident.to_string();
                 for item in block.items {
                     if let ImplItem::Fn(item) = item
@@ -282,9 +365,16 @@ pub(crate) fn generate(source: &Path, pool_file: &Path) -> Generated {
             _ => {}
         }
     }
-    let lines: Vec<String> = calls.calls.values().map(|call| format!("    {call}\n")).collect();
+    let lines: Vec<String> = calls
+        .calls
+        .values()
+        .map(|call| format!("    {call}\n"))
+        .collect();
     let left_out: Vec<String> = calls.left_out.into_iter().collect();
-    let names: String = left_out.iter().map(|name| format!("    {name:?},\n")).collect();
+    let names: String = left_out
+        .iter()
+        .map(|name| format!("    {name:?},\n"))
+        .collect();
     let text = format!(
         "// Written by `MAPA_BLESS=1 cargo test -p CRATE --test extremes`. Do not edit.\n\nuse super::*;\n\n\
          pub(super) fn all(calls: &mut Calls) {{\n{}}}\n\n/// Functions that are not called, with the type that the pool has no values of.\n\

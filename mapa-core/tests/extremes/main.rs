@@ -37,9 +37,16 @@ impl Calls {
         let begun = Instant::now();
         let mut panics = 0;
         let mut first = String::new();
-        for (at, value) in values.into_iter().enumerate().filter(|(at, _)| at % step == 0) {
+        for (at, value) in values
+            .into_iter()
+            .enumerate()
+            .filter(|(at, _)| at % step == 0)
+        {
             if let Err(what) = panic::catch_unwind(AssertUnwindSafe(|| call(value))) {
-                let what = what.downcast_ref::<String>().cloned().or(what.downcast_ref::<&str>().map(|what| (*what).to_owned()));
+                let what = what
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .or(what.downcast_ref::<&str>().map(|what| (*what).to_owned()));
                 if panics == 0 {
                     first = format!("combination {at}: {}", what.unwrap_or_default());
                 }
@@ -47,10 +54,15 @@ impl Calls {
             }
         }
         if panics > 0 && !may_panic {
-            self.wrong.push(format!("{name}: {panics} panics, and no `# Panics` in its documentation: {first}"));
+            self.wrong.push(format!(
+                "{name}: {panics} panics, and no `# Panics` in its documentation: {first}"
+            ));
         }
         if begun.elapsed() > SLOWEST {
-            self.wrong.push(format!("{name}: {:?}: expected at most {SLOWEST:?}", begun.elapsed()));
+            self.wrong.push(format!(
+                "{name}: {:?}: expected at most {SLOWEST:?}",
+                begun.elapsed()
+            ));
         }
     }
 }
@@ -70,7 +82,11 @@ fn every_public_function_has_a_call_or_is_listed() {
         "expected the calls of all public functions: MAPA_BLESS=1 cargo test -p {} --test extremes",
         env!("CARGO_PKG_NAME")
     );
-    assert!(generated.left_out.len() <= LEFT_OUT, "{} functions are not called: expected {LEFT_OUT}, or values in the pool", generated.left_out.len());
+    assert!(
+        generated.left_out.len() <= LEFT_OUT,
+        "{} functions are not called: expected {LEFT_OUT}, or values in the pool",
+        generated.left_out.len()
+    );
 }
 
 /// How many functions the pool lacks values for. The number may only get smaller.

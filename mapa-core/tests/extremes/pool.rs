@@ -84,7 +84,10 @@ impl ViewParts {
 
 impl Extreme for ViewParts {
     fn values() -> Vec<Self> {
-        DeviceSet::values().into_iter().map(|free| Self(MACHINE.clone(), free)).collect()
+        DeviceSet::values()
+            .into_iter()
+            .map(|free| Self(MACHINE.clone(), free))
+            .collect()
     }
 }
 
@@ -101,9 +104,13 @@ fn profile(compute: u8, memory: u8) -> Profile {
 fn fabric(devices: u32) -> Fabric {
     let text = (0..devices).map(|at| format!("GPU{at}"));
     let mut fabric = Fabric::new();
-    let ids: Vec<NodeId> = text.map(|name| fabric.add_device(name).expect("a name of its own")).collect();
+    let ids: Vec<NodeId> = text
+        .map(|name| fabric.add_device(name).expect("a name of its own"))
+        .collect();
     for pair in ids.windows(2) {
-        fabric.link(pair[0], pair[1], LinkClass::Direct(1), 25.0).expect("two devices");
+        fabric
+            .link(pair[0], pair[1], LinkClass::Direct(1), 25.0)
+            .expect("two devices");
     }
     fabric
 }
@@ -117,7 +124,9 @@ static ONE: LazyLock<Arc<HardwareGraph>> = LazyLock::new(|| machine(1));
 
 impl<T: Extreme> Extreme for Option<T> {
     fn values() -> Vec<Self> {
-        std::iter::once(None).chain(T::values().into_iter().map(Some)).collect()
+        std::iter::once(None)
+            .chain(T::values().into_iter().map(Some))
+            .collect()
     }
 }
 
