@@ -620,7 +620,10 @@ fn pictures_are_drawn_of_few_and_of_equal_measurements() {
         let output = run(&words, "");
         let told = String::from_utf8_lossy(&output.stderr);
         // Too few to be fitted is an error that says so.
-        assert!(matches!(output.status.code(), Some(0 | 2)), "{name}: {told}");
+        assert!(
+            matches!(output.status.code(), Some(0 | 2)),
+            "{name}: {told}"
+        );
         assert!(!told.contains("panicked"), "{name}: {told}");
         if output.status.success() {
             let svg = std::fs::read_to_string(Path::new(&plots).join("residuals.svg")).unwrap();

@@ -118,11 +118,17 @@ fn a_picture_of_no_jobs_is_refused_with_the_file() {
 fn errors_of_a_profile_name_the_file_and_the_job() {
     let folder = Folder::new();
     for (runs, expected) in [
-        ("job,copies,seconds\na,1,1e-300\na,2,1e300\n", "infinitely many times"),
+        (
+            "job,copies,seconds\na,1,1e-300\na,2,1e300\n",
+            "infinitely many times",
+        ),
         ("job,copies,seconds\nb,1,1\n", "its demand is missing"),
     ] {
         let file = folder.write("runs.csv", runs);
         let said = error(&format!("profile {file} --demand a=10 --max-gbps 20"));
-        assert!(said.contains("runs.csv: job `") && said.contains(expected), "{said}");
+        assert!(
+            said.contains("runs.csv: job `") && said.contains(expected),
+            "{said}"
+        );
     }
 }
