@@ -24,7 +24,7 @@ use peak_alloc::PeakAlloc;
 static HEAP: PeakAlloc = PeakAlloc;
 
 /// What any reader may need: tables of names, buffers.
-const CONSTANT: usize = 1 << 20;
+const CONSTANT: usize = 2 << 20;
 
 /// What a reader may need of memory, in times of its input.
 const TIMES: usize = 10;
@@ -40,6 +40,11 @@ const SLOWEST: Duration = Duration::from_secs(10);
 
 /// The longest message of an error, bytes: what it quotes, and lists of what was expected.
 const LONGEST_MESSAGE: usize = 4200;
+
+/// A document, with an error as the programs show it.
+fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| mapa_core::shortened(&error.to_string()).into_owned())
+}
 
 /// What is left after a reader: what it read, and the texts it tells.
 pub struct Done {
@@ -102,9 +107,11 @@ impl Reader {
         self
     }
 
-    /// The reader states how many jobs, metrics or numbers it reads at most. Each needs more than its row has.
+    /// The reader states how many jobs, metrics or numbers it reads at most, each of which needs more than its row has, and
+    /// how many edges the patterns of jobs may have: four million, 128 MiB.
     pub fn counted(mut self) -> Self {
         self.times = TIMES_COUNTED;
+        self.constant = 128 << 20;
         self
     }
 }
@@ -194,10 +201,8 @@ fn machines() -> Vec<Reader> {
             }
         })
         .collect();
-    let all: Vec<String> = readers
-        .iter()
-        .filter_map(|reader| reader.samples.last().cloned())
-        .collect();
+    // Two kinds, one in a text with others: each kind by itself is above.
+    let all = [corpus("recognise", 1), corpus("merge", 1)].concat();
     let mut any = Reader::of_text("any machine", &[], |text| {
         Done::of(mapa_topologies::read(text.as_bytes()))
     });
@@ -384,7 +389,7 @@ fn fronts() -> Vec<Reader> {
         })
         .limited(mapa_core::MAX_TOML_BYTES),
         Reader::of_text("query", &["{\"query\":\"free\"}"], |text| {
-            Done::of(serde_json::from_str::<NodeQuery>(text))
+            Done::of(json::<NodeQuery>(text))
         }),
         Reader::of_text("mig-parted", &[parted_file], |text| {
             let request = PartedRequest {
@@ -459,10 +464,10 @@ fn hardware() -> Vec<Reader> {
 fn snapshots() -> Vec<Reader> {
     vec![
         Reader::of_text("snapshot", &["{\"machine\":1,\"leases\":[]}"], |text| {
-            Done::of(serde_json::from_str::<mapa_core::Snapshot>(text))
+            Done::of(json::<mapa_core::Snapshot>(text))
         }),
         Reader::of_text("fleet", &["{\"machines\":[]}"], |text| {
-            Done::of(serde_json::from_str::<mapa_sched::FleetSnapshot>(text))
+            Done::of(json::<mapa_sched::FleetSnapshot>(text))
         }),
     ]
 }
@@ -550,6 +555,9 @@ fn refuses(reader: &Reader, limit: usize) -> bool {
 fn every_reader_needs_at_most_ten_times_its_input_and_quotes_little_of_it() {
     let mut wrong = Vec::new();
     for reader in readers() {
+        if std::env::var("MAPA_READER").is_ok_and(|only| !reader.name.contains(&only)) {
+            continue;
+        }
         for sample in &reader.samples {
             // What is made once, such as the catalogue, is made here.
             measured(&reader, sample);

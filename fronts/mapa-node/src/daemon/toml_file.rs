@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use mapa_core::{MAX_TOML_BYTES, check_size};
+use mapa_core::{MAX_TOML_BYTES, check_size, shortened};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -41,12 +41,13 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     check_size(text.len(), MAX_TOML_BYTES)?;
     toml::from_str(text).map_err(|error| {
         let what = error.message().trim_end().replace('\n', " ");
+        let what = shortened(&what);
         match error.span() {
             Some(span) => {
                 let before = text.get(..span.start).unwrap_or_default();
                 format!("line {}: {what}", before.matches('\n').count() + 1)
             }
-            None => what,
+            None => what.into_owned(),
         }
     })
 }
