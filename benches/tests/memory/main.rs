@@ -41,9 +41,9 @@ const SLOWEST: Duration = Duration::from_secs(10);
 /// The longest message of an error, bytes: what it quotes, and lists of what was expected.
 const LONGEST_MESSAGE: usize = 4200;
 
-/// A document, with an error as the programs show it.
-fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| mapa_core::shortened(&error.to_string()).into_owned())
+/// An error of JSON, as the programs show it.
+fn shown(error: serde_json::Error) -> String {
+    mapa_core::shortened(&error.to_string()).into_owned()
 }
 
 /// What is left after a reader: what it read, and the texts it tells.
@@ -389,7 +389,7 @@ fn fronts() -> Vec<Reader> {
         })
         .limited(mapa_core::MAX_TOML_BYTES),
         Reader::of_text("query", &["{\"query\":\"free\"}"], |text| {
-            Done::of(json::<NodeQuery>(text))
+            Done::of(serde_json::from_str::<NodeQuery>(text).map_err(shown))
         }),
         Reader::of_text("mig-parted", &[parted_file], |text| {
             let request = PartedRequest {
@@ -454,9 +454,7 @@ fn hardware() -> Vec<Reader> {
             |text| Done::of(mapa_live::Interrupts::read(text)),
         ),
         Reader::of_text("journal", &["{\"id\":1}"], |text| {
-            Done::of(serde_json::from_str::<mapa_live::levers::JournalEntry>(
-                text,
-            ))
+            Done::of(serde_json::from_str::<mapa_live::levers::JournalEntry>(text).map_err(shown))
         }),
     ]
 }
@@ -464,10 +462,10 @@ fn hardware() -> Vec<Reader> {
 fn snapshots() -> Vec<Reader> {
     vec![
         Reader::of_text("snapshot", &["{\"machine\":1,\"leases\":[]}"], |text| {
-            Done::of(json::<mapa_core::Snapshot>(text))
+            Done::of(serde_json::from_str::<mapa_core::Snapshot>(text).map_err(shown))
         }),
         Reader::of_text("fleet", &["{\"machines\":[]}"], |text| {
-            Done::of(json::<mapa_sched::FleetSnapshot>(text))
+            Done::of(serde_json::from_str::<mapa_sched::FleetSnapshot>(text).map_err(shown))
         }),
     ]
 }
