@@ -119,10 +119,10 @@ fn errors_of_a_profile_name_the_file_and_the_job() {
     let folder = Folder::new();
     for (runs, expected) in [
         (
-            "job,copies,seconds\na,1,1e-300\na,2,1e300\n",
+            "job,copies,runtime_s\na,1,1e-300\na,2,1e300\n",
             "infinitely many times",
         ),
-        ("job,copies,seconds\nb,1,1\n", "its demand is missing"),
+        ("job,copies,runtime_s\nb,1,1\n", "its demand is missing"),
     ] {
         let file = folder.write("runs.csv", runs);
         let said = error(&format!("profile {file} --demand a=10 --max-gbps 20"));
