@@ -8,7 +8,8 @@ use std::sync::Arc;
 use fnv::FnvHasher;
 use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
 use mapa_core::{
-    Demand, DeviceId, DeviceInfo, Fabric, FabricNode, MAX_TOML_BYTES, MachineId, NodeKind, Unit, check_size,
+    Demand, DeviceId, DeviceInfo, Fabric, FabricNode, MAX_TOML_BYTES, MachineId, NodeKind, Unit,
+    check_size,
 };
 use mapa_node::{DeviceKey, Error, Node};
 use mapa_sched::Fleet;
