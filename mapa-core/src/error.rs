@@ -1,13 +1,27 @@
 //! The error type, and the message of each error.
 
+use std::fmt;
+
 use crate::ids::{DeviceId, LeaseId, LinkClass, MAX_DEVICES, MAX_VERTICES};
+use crate::text::shortened;
 
 /// Why an input was rejected. The message says what is wrong, where, and what was expected.
 ///
 /// A well-formed request that cannot be met is not an error: see [`Refusal`](crate::Refusal).
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct Error(#[from] Box<ErrorKind>);
+#[derive(Debug)]
+pub struct Error(Box<ErrorKind>);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shortened(&self.0.to_string()))
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
 
 impl Error {
     /// Whether a decision or snapshot was rejected because the state has changed since.

@@ -28,6 +28,7 @@ mod state;
 mod stop_flag;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod text;
 mod topology;
 mod view;
 
@@ -68,6 +69,7 @@ pub use sensitivity::Sensitivity;
 pub use settings::{Setting, Settings};
 pub use state::Usage;
 pub use stop_flag::StopFlag;
+pub use text::{MAX_TOML_BYTES, check_size, shortened};
 pub use topology::{
     Device, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, HardwareGraph, HostLinks,
     HostNetwork, HostRates, Link, LinksUp, NodeId, NodeKind, Pair, PeerAccess, PeerSource, Region,

@@ -3,6 +3,7 @@
 mod alike;
 mod allocator;
 mod answers;
+mod best_partition;
 mod collectives;
 mod common;
 mod conversions;

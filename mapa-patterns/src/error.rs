@@ -3,7 +3,7 @@
 /// The reason why no application graph could be made. The message names the line, if there is one,
 /// and the expected form.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{}{what}", .file.iter().map(|file| format!("{file}: ")).collect::<String>(), .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+#[error("{}{}{}", .file.iter().map(|file| format!("{file}: ")).collect::<String>(), .line.map(|line| format!("line {line}: ")).unwrap_or_default(), mapa_core::shortened(.what))]
 pub struct Error {
     file: Option<String>,
     line: Option<usize>,
@@ -32,6 +32,12 @@ impl Error {
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.line
+    }
+
+    /// The file at fault, if several were read and one is.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
     }
 
     /// Names the file of the error.

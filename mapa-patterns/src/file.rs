@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use mapa_core::{MAX_DEVICES, Parallelism, Pattern};
+use mapa_core::{MAX_DEVICES, MAX_TOML_BYTES, Parallelism, Pattern, check_size};
 use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
@@ -193,9 +193,10 @@ impl FileLines<'_> {
 /// Reads a pattern file.
 ///
 /// # Errors
-/// For what is not described in `docs/pattern-file.md`, with the line and what was expected there.
+/// For more than [`MAX_TOML_BYTES`], and for what is not described in `docs/pattern-file.md`, with the line and what was expected there.
 pub fn read_pattern(text: &str) -> Result<Application, Error> {
     let lines = FileLines(text);
+    check_size(text.len(), MAX_TOML_BYTES).map_err(Error::new)?;
     let file: File = toml::from_str(text).map_err(|error| {
         let what = error.message().trim().to_owned();
         error.span().map_or_else(

@@ -98,8 +98,8 @@ pub struct Alpha {
 /// ```
 ///
 /// # Errors
-/// A time, the demand or the capacity is not a positive number; a run has no copies; there is no
-/// run of one copy alone, or none beyond the knee.
+/// A time, the demand or the capacity is not a positive number, or a ratio of times is not finite; a run has no copies;
+/// there is no run of one copy alone, or none beyond the knee.
 pub fn fit_alpha(runs: &[(u32, f64)], config: &AlphaConfig) -> Result<Alpha, Error> {
     check_rates(config)?;
     let by_copies = times_by_copies(runs)?;
@@ -127,6 +127,12 @@ pub fn fit_alpha(runs: &[(u32, f64)], config: &AlphaConfig) -> Result<Alpha, Err
             }
         })
         .collect();
+    if let Some(point) = points.iter().find(|point| !point.slowdown.is_finite()) {
+        return Err(bad(format!(
+            "{} copies take infinitely many times as long as one: expected times whose ratio is a number",
+            point.copies
+        )));
+    }
     // x is the demand of all copies over the capacity: Eq. 1 predicts a slowdown of alpha x.
     let x = |copies: u32| f64::from(copies) * config.demand_gbps / config.max_gbps;
     let mut line: Vec<(f64, f64)> = Vec::new();

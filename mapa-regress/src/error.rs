@@ -3,7 +3,7 @@
 /// Why a fit failed, or a file is invalid. The message names the row or line, and what was
 /// expected.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
+#[error("{}", mapa_core::shortened(&.0.to_string()))]
 pub struct Error(Box<ErrorKind>);
 
 impl Error {

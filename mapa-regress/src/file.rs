@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use mapa_core::{Census, Domain, LinkClass, LinkModel, Term, Tiers};
+use mapa_core::{Census, Domain, LinkClass, LinkModel, MAX_TOML_BYTES, Term, Tiers, check_size};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -149,10 +149,11 @@ impl TextLines<'_> {
 /// Reads a coefficient file.
 ///
 /// # Errors
-/// The text is not as `docs/calibrate.md` describes it. The message has the line and what
+/// The text has more than [`MAX_TOML_BYTES`], or is not as `docs/calibrate.md` describes it. The message has the line and what
 /// was expected.
 pub fn read_model(text: &str) -> Result<LinkModel, Error> {
     let lines = TextLines(text);
+    check_size(text.len(), MAX_TOML_BYTES).map_err(|what| lines.error_at(None, what))?;
     let file: File = toml::from_str(text).map_err(|error| {
         lines.error_at(
             error.span().map(|span| span.start),

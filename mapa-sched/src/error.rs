@@ -7,7 +7,7 @@ use crate::job::{JobId, Tenant};
 /// Why an event or an order is invalid. A valid request that cannot be met gets a
 /// [`Refusal`](mapa_core::Refusal) instead.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
+#[error("{}", mapa_core::shortened(&.0.to_string()))]
 pub struct Error(Box<ErrorKind>);
 
 impl Error {

@@ -5,7 +5,7 @@ use mapa_sched::Tenant;
 /// Why a workload is invalid, or why a simulation stopped. The message names the line of the file
 /// or the job, and what was expected.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
+#[error("{}", mapa_core::shortened(&.0.to_string()))]
 pub struct Error(Box<ErrorKind>);
 
 impl Error {

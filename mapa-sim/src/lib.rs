@@ -37,7 +37,7 @@ pub use simulation::Simulation;
 pub use table::ParquetWriter;
 pub use table::{Column, Table};
 pub use workload::{
-    Arrivals, Ask, Generate, Generator, GeneratorRow, Growth, Profile, RunTimes, Selection,
-    SharedDevices, Sizes, Submission, Task, TaskPlan, TraceKind, Workload, read_jobs,
+    Arrivals, Ask, Generate, Generator, GeneratorRow, Growth, MAX_JOBS, Profile, RunTimes,
+    Selection, SharedDevices, Sizes, Submission, Task, TaskPlan, TraceKind, Workload, read_jobs,
     read_profiles, read_run_times, read_trace, read_trace_part, write_jobs, write_profiles,
 };

@@ -12,14 +12,14 @@ impl Error {
     pub(crate) fn at(line: usize, what: impl Into<String>) -> Self {
         Self {
             line: Some(line),
-            what: what.into(),
+            what: mapa_core::shortened(&what.into()).into_owned(),
         }
     }
 
     pub(crate) fn of_table(what: impl Into<String>) -> Self {
         Self {
             line: None,
-            what: what.into(),
+            what: mapa_core::shortened(&what.into()).into_owned(),
         }
     }
 

@@ -17,5 +17,5 @@ mod write;
 pub use cell::{optional_text, text};
 pub use error::Error;
 pub use row::columns;
-pub use sheet::{Comments, Row, Sheet, below_comments};
+pub use sheet::{Comments, MAX_COLUMNS, Row, Sheet, below_comments};
 pub use write::{write, write_tabs};

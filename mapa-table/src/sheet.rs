@@ -1,5 +1,7 @@
 //! Text as lines of cells under a header.
 
+use std::collections::HashSet;
+
 use csv::{ReaderBuilder, StringRecord};
 
 use crate::error::Error;
@@ -13,12 +15,59 @@ pub enum Comments {
     Anywhere,
 }
 
+/// The most columns of a table, and the most separators on one of its lines.
+pub const MAX_COLUMNS: usize = 8192;
+
+/// The most comments above a header that are kept.
+const MOST_COMMENTS: usize = 1000;
+
 /// A table as it was read: a header, and rows of text.
 #[derive(Clone, Debug)]
 pub struct Sheet<'t> {
     comments: Vec<&'t str>,
     header: SheetHeader,
-    rows: Vec<(usize, StringRecord)>,
+    cells: Cells,
+    rows: Vec<RowEnd>,
+}
+
+/// The text of all cells behind one another. A record each, as `csv` has them, would need more than a hundred times the
+/// memory of rows with little in them.
+#[derive(Clone, Debug)]
+struct Cells {
+    text: String,
+    /// Where each cell ends.
+    ends: Vec<u32>,
+}
+
+impl Cells {
+    /// No cells, with room for those of a text.
+    fn of(body: &str, is_separator: impl Fn(u8) -> bool) -> Self {
+        let cells = body.bytes().filter(|&byte| is_separator(byte)).count();
+        Self {
+            text: String::with_capacity(body.len()),
+            ends: Vec::with_capacity(cells + 1),
+        }
+    }
+
+    fn get(&self, at: usize) -> Option<&str> {
+        let start = at
+            .checked_sub(1)
+            .map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.text.get(start as usize..*self.ends.get(at)? as usize)
+    }
+
+    fn push(&mut self, cell: &str) {
+        self.text.push_str(cell);
+        self.ends
+            .push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
+    }
+}
+
+/// A row of a sheet: its line, and the number of cells up to its last.
+#[derive(Clone, Copy, Debug)]
+struct RowEnd {
+    line: u32,
+    end: u32,
 }
 
 /// The names of the columns, in lower case.
@@ -42,11 +91,14 @@ struct Unnamed {
 pub struct Row<'s> {
     line: usize,
     header: &'s SheetHeader,
-    cells: &'s StringRecord,
+    cells: &'s Cells,
+    /// The number of its first cell, and how many it has.
+    first: usize,
+    len: usize,
 }
 
 /// Splits off the comments and empty lines at the top of a text. Returns the rest, the number of
-/// lines split off, and the comments without their `#`. O(length).
+/// lines split off, and the comments without their `#`: the first 1,000. O(length).
 #[must_use]
 pub fn below_comments(text: &str) -> (&str, usize, Vec<&str>) {
     let mut rest = text.trim_start_matches('\u{feff}');
@@ -55,7 +107,8 @@ pub fn below_comments(text: &str) -> (&str, usize, Vec<&str>) {
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
         let line = line.trim();
         match line.strip_prefix('#') {
-            Some(comment) => comments.push(comment.trim()),
+            Some(comment) if comments.len() < MOST_COMMENTS => comments.push(comment.trim()),
+            Some(_) => {}
             None if line.is_empty() => {}
             None => break,
         }
@@ -96,37 +149,37 @@ impl<'t> Sheet<'t> {
     /// Reads a text. `expected` names the contents of the table, for the error about an empty text.
     ///
     /// # Errors
-    /// A quoted field does not end on its line, or the text has no header.
+    /// A quoted field does not end on its line, the text has no header, or a line has more than [`MAX_COLUMNS`] separators.
     ///
     /// # Complexity
-    /// O(length).
+    /// O(length) in time, at most ten times the length in memory.
     pub fn read(text: &'t str, comments: Comments, expected: &str) -> Result<Self, Error> {
         let (body, skipped, _) = below_comments(text);
         if let Some(line) = open_quote(body, comments) {
             let what = "a quote is not closed on its line: expected fields without line breaks";
             return Err(Error::at(skipped + line, what));
         }
-        Self::of_cells(text, comments, expected, &mut ReaderBuilder::new())
+        Self::of_cells(text, comments, expected, b',', &mut ReaderBuilder::new())
     }
 
     /// Reads a text with `|` between the cells, in which a quote is a character like any other, as
     /// Slurm's tools write with `--parsable2`. Comments stand above the header only.
     ///
     /// # Errors
-    /// The text has no header.
+    /// The text has no header, or a line has more than [`MAX_COLUMNS`] separators.
     ///
     /// # Complexity
     /// O(length).
     pub fn read_bars(text: &'t str, expected: &str) -> Result<Self, Error> {
         let mut reader = ReaderBuilder::new();
         reader.delimiter(b'|').quoting(false);
-        Self::of_cells(text, Comments::AboveHeader, expected, &mut reader)
+        Self::of_cells(text, Comments::AboveHeader, expected, b'|', &mut reader)
     }
 
     /// Reads a text with tabs between the cells. Cells may stand in quotes.
     ///
     /// # Errors
-    /// A quoted field does not end on its line, or the text has no header.
+    /// A quoted field does not end on its line, the text has no header, or a line has more than [`MAX_COLUMNS`] separators.
     ///
     /// # Complexity
     /// O(length).
@@ -138,23 +191,29 @@ impl<'t> Sheet<'t> {
         }
         let mut reader = ReaderBuilder::new();
         reader.delimiter(b'\t');
-        Self::of_cells(text, comments, expected, &mut reader)
+        Self::of_cells(text, comments, expected, b'\t', &mut reader)
     }
 
     fn of_cells(
         text: &'t str,
         comments: Comments,
         expected: &str,
+        separator: u8,
         reader: &mut ReaderBuilder,
     ) -> Result<Self, Error> {
         let (body, skipped, above) = below_comments(text);
+        check_lines(body, skipped, separator)?;
         let mut reader = reader
             // Rows of another length are an error of `check`, with the line as people count it.
             .flexible(true)
             .has_headers(false)
             .comment((comments == Comments::Anywhere).then_some(b'#'))
             .from_reader(body.as_bytes());
-        let mut records = Vec::new();
+        // Counted before they are read, so that nothing grows by doubling. A lone carriage return ends a line for CSV.
+        let is_end = |byte| matches!(byte, b'\n' | b'\r');
+        let mut cells = Cells::of(body, |byte| byte == separator || is_end(byte));
+        let mut rows = Vec::with_capacity(body.bytes().filter(|&byte| is_end(byte)).count() + 1);
+        let mut header = None;
         let mut record = StringRecord::new();
         while reader
             .read_record(&mut record)
@@ -162,22 +221,28 @@ impl<'t> Sheet<'t> {
         {
             // Lines of blanks are empty too.
             if record.len() > 1 || record.iter().any(|cell| !cell.trim().is_empty()) {
-                records.push((skipped + line_of(&record, body, comments), record.clone()));
+                let line = skipped + line_of(&record, body, comments);
+                if header.is_none() {
+                    header = Some(SheetHeader::of(line, &record));
+                    continue;
+                }
+                record.iter().for_each(|cell| cells.push(cell));
+                // `check_lines` has refused texts with more lines or cells.
+                let short = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+                rows.push(RowEnd {
+                    line: short(line),
+                    end: short(cells.ends.len()),
+                });
             }
         }
-        let mut records = records.into_iter();
-        let Some((line, names)) = records.next() else {
+        let Some(header) = header else {
             return Err(Error::of_table(format!("empty: expected {expected}")));
         };
-        let names = names.iter().map(|name| name.trim().to_ascii_lowercase());
         Ok(Self {
             comments: above,
-            header: SheetHeader {
-                line,
-                names: names.collect(),
-                unnamed: None,
-            },
-            rows: records.collect(),
+            header,
+            cells,
+            rows,
         })
     }
 
@@ -224,7 +289,8 @@ impl<'t> Sheet<'t> {
         let mut missing = needed
             .iter()
             .filter(|name| !names.iter().any(|candidate| candidate == *name));
-        let mut twice = (0..names.len()).filter(|&at| names[..at].contains(&names[at]));
+        let mut seen = HashSet::new();
+        let mut twice = (0..names.len()).filter(|&at| !seen.insert(&names[at]));
         // A column under a wrong name is both: then the message has both names.
         let what = match (missing.next(), unknown.next(), twice.next()) {
             (Some(missing), Some(unknown), _) => format!(
@@ -244,7 +310,7 @@ impl<'t> Sheet<'t> {
             return Err(Error::at(self.header.line, what));
         }
         for row in self.rows() {
-            let (cells, columns) = (row.cells.len(), names.len());
+            let (cells, columns) = (row.len, names.len());
             if cells != columns && !row.has_unnamed() {
                 let hint = if cells < columns {
                     "; is the row cut off?"
@@ -261,12 +327,45 @@ impl<'t> Sheet<'t> {
 
     /// The rows, from top to bottom, without blank lines.
     pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
-        self.rows.iter().map(|(line, cells)| Row {
-            line: *line,
+        let starts = std::iter::once(0).chain(self.rows.iter().map(|row| row.end));
+        self.rows.iter().zip(starts).map(|(row, start)| Row {
+            line: row.line as usize,
             header: &self.header,
-            cells,
+            cells: &self.cells,
+            first: start as usize,
+            len: (row.end - start) as usize,
         })
     }
+}
+
+impl SheetHeader {
+    fn of(line: usize, names: &StringRecord) -> Self {
+        Self {
+            line,
+            names: names
+                .iter()
+                .map(|name| name.trim().to_ascii_lowercase())
+                .collect(),
+            unnamed: None,
+        }
+    }
+}
+
+/// Checks that no line has more separators than a table may have columns, and that the text can be counted in 32 bits.
+/// O(length).
+fn check_lines(body: &str, skipped: usize, separator: u8) -> Result<(), Error> {
+    if u32::try_from(skipped.saturating_add(body.len())).is_err() {
+        let what = format!("{} bytes: expected fewer than {}", body.len(), u32::MAX);
+        return Err(Error::of_table(what));
+    }
+    for (line, at) in body.split('\n').zip(skipped + 1..) {
+        let separators = line.bytes().filter(|&byte| byte == separator).count();
+        if separators > MAX_COLUMNS {
+            let what = format!("{separators} separators: expected at most {MAX_COLUMNS} on a line");
+            return Err(Error::at(at, what));
+        }
+    }
+    Ok(())
 }
 
 /// The line of a record, counted from 1. The reader's position is where it began to look for the
@@ -307,12 +406,12 @@ impl<'s> Row<'s> {
                 at + usize::from(unnamed.is_some_and(|device| at >= device.at))
             }
         };
-        let cell = self.cells.get(at).map(str::trim);
-        cell.filter(|text| !text.is_empty())
+        let cell = self.cells.get(self.first + at).filter(|_| at < self.len);
+        cell.map(str::trim).filter(|text| !text.is_empty())
     }
 
     fn has_unnamed(&self) -> bool {
-        self.header.unnamed.is_some() && self.cells.len() == self.header.names.len() + 1
+        self.header.unnamed.is_some() && self.len == self.header.names.len() + 1
     }
 
     /// An error of this row.

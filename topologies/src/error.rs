@@ -3,7 +3,7 @@
 /// Why a description of a machine, or a graph, was rejected. The message names the line or element,
 /// where there is one, and what was expected.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{}{what}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), .element.as_ref().map(|element| format!("{element}: ")).unwrap_or_default())]
+#[error("{}{}{}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), .element.as_ref().map(|element| format!("{}: ", mapa_core::shortened(element))).unwrap_or_default(), mapa_core::shortened(.what))]
 pub struct Error {
     kind: ErrorKind,
     line: Option<usize>,

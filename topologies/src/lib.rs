@@ -55,7 +55,7 @@ pub use merge::{Contradiction, DumpStatement, Merged, merge};
 pub use pci::normal as pci_address;
 pub use ranges::number_list;
 pub use read::read;
-pub use readers::{KfdTree, MAX_BYTES, recognise};
+pub use readers::{KfdTree, MAX_BYTES, MAX_TABLE_BYTES, recognise};
 pub use similar::{did_you_mean, similar};
 pub use vendor::Vendor;
 pub use virtual_machine::is_virtual_machine;

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use mapa_core::mig::Model;
 use mapa_core::{
-    DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, LinkClass, NodeId, NodeKind,
-    PeerAccess, PeerSource,
+    DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, FabricWire, LinkClass, MAX_TOML_BYTES,
+    NodeId, NodeKind, PeerAccess, PeerSource, check_size,
 };
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::facts::Slots;
 use crate::machine::{Labels, Machine};
 use crate::mig::{self, Offer};
@@ -291,10 +291,12 @@ impl Machine {
     /// Reads MAPA's own machine file.
     ///
     /// # Errors
-    /// Text that is not TOML, another format or version, unknown settings, references to unknown
+    /// More than [`MAX_TOML_BYTES`], text that is not TOML, another format or version, unknown settings, references to unknown
     /// names, impossible links, no devices. The message names the line.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
         let reader = MachineFileReader { text };
+        check_size(text.len(), MAX_TOML_BYTES)
+            .map_err(|what| Error::of_kind(ErrorKind::TooLarge, what))?;
         let file: File = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| reader.line(span.start));
             let what = error.message().replace('\n', " ");

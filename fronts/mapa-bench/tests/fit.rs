@@ -605,3 +605,29 @@ fn throughputs_are_measured_too_and_a_job_without_a_demand_is_not_pcie_bound() {
             .contains("1g.1m 2, 2g.2m 4")
     );
 }
+
+#[test]
+fn pictures_are_drawn_of_few_and_of_equal_measurements() {
+    let folder = Folder::new();
+    for (name, rows) in [
+        ("one", "0 1,50\n"),
+        ("equal", "0 1,50\n0 2,50\n0 1,50\n"),
+        ("nothing", "0 1,0\n0 2,0\n"),
+    ] {
+        let runs = folder.write("runs.csv", format!("devices,gbps\n{rows}"));
+        let plots = folder.path(name);
+        let words = format!("fit --machine dgx-1v {runs} --terms linear --plot {plots}");
+        let output = run(&words, "");
+        let told = String::from_utf8_lossy(&output.stderr);
+        // Too few to be fitted is an error that says so.
+        assert!(
+            matches!(output.status.code(), Some(0 | 2)),
+            "{name}: {told}"
+        );
+        assert!(!told.contains("panicked"), "{name}: {told}");
+        if output.status.success() {
+            let svg = std::fs::read_to_string(Path::new(&plots).join("residuals.svg")).unwrap();
+            assert!(svg.contains("<svg") && !svg.contains("NaN"), "{name}");
+        }
+    }
+}

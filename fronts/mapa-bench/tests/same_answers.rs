@@ -143,3 +143,55 @@ fn answers_are_those_of_the_version_before() {
         all.join("\n")
     );
 }
+
+/// The first lines of the list for each command, and errors: each prints one JSON document, whatever becomes of it.
+#[test]
+fn every_answer_in_json_is_one_document() {
+    const EACH: usize = 3;
+    let program = Path::new(env!("CARGO_BIN_EXE_mapa-bench"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap();
+    let folder = crate::common::Folder::new();
+    let mut asked: BTreeMap<&str, usize> = BTreeMap::new();
+    let listed = include_str!("same_answers/commands.txt")
+        .lines()
+        .map(str::trim);
+    let is_short = |line: &&str| {
+        line.contains(" --json") && !line.contains("{data}") && !line.starts_with("reproduce mapa")
+    };
+    let wrong = [
+        "defrag --machine none --json",
+        "topo --json",
+        "match --json",
+        "slo replay none --json",
+        "profile none --json",
+    ];
+    for line in listed.filter(is_short).chain(wrong) {
+        let count = asked
+            .entry(line.split(' ').next().unwrap_or_default())
+            .or_default();
+        *count += 1;
+        if *count > EACH && !wrong.contains(&line) {
+            continue;
+        }
+        let words: Vec<String> = line
+            .split_whitespace()
+            .map(|word| word.replace("{root}", root.to_str().unwrap()))
+            .collect();
+        let run = run(program, &words, folder.root());
+        let documents = serde_json::Deserializer::from_slice(&run.texts["standard output"])
+            .into_iter::<serde_json::Value>()
+            .collect::<Result<Vec<_>, _>>();
+        // A wrong option of the command line is no request: nothing answers it.
+        let most = documents
+            .unwrap_or_else(|error| panic!("{line}: {error}"))
+            .len();
+        assert!(
+            most == 1 || most == 0 && run.status == Some(2),
+            "{line}: {most} documents"
+        );
+    }
+    assert!(asked.len() > 10, "{asked:?}");
+}

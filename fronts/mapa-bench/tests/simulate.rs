@@ -403,3 +403,23 @@ fn the_page_shows_what_commands_print() {
     }
     assert_eq!(commands, 2);
 }
+
+#[test]
+fn pictures_are_drawn_of_one_job_of_equal_jobs_and_of_jobs_without_length() {
+    let folder = Folder::new();
+    for (name, jobs) in [
+        ("one", "gpus,duration_s\n1,10\n"),
+        ("equal", "gpus,duration_s\n2,10\n2,10\n2,10\n"),
+        ("none-long", "gpus,duration_s\n1,0\n2,0\n"),
+        ("infeasible", "gpus,duration_s\n900,5\n"),
+    ] {
+        let (file, plots) = (folder.write("jobs.csv", jobs), folder.path(name));
+        let words = format!("simulate --machine dgx-1v --jobs {file} --plot {plots}");
+        text(&words, "");
+        for picture in fs::read_dir(&plots).unwrap() {
+            let picture = fs::read_to_string(picture.unwrap().path()).unwrap();
+            assert!(picture.trim_end().ends_with("</svg>"), "{name}");
+            assert!(!picture.contains("NaN"), "{name}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mapa_core::Refusal;
+use mapa_core::{Refusal, shortened};
 
 use crate::answer::mig::Fit;
 use crate::answer::{self, Malformed, NoAnswer};
@@ -21,14 +21,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// A malformed request.
+    /// A malformed request. What the message quotes is [`shortened`].
     pub fn malformed(what: impl fmt::Display) -> Self {
-        Self::Malformed(what.to_string())
+        Self::Malformed(shortened(&what.to_string()).into_owned())
     }
 
     /// An error in a file or an option: the name of the file or option, then what is wrong.
     pub fn at(place: impl fmt::Display, what: impl fmt::Display) -> Self {
-        Self::Malformed(format!("{place}: {what}"))
+        Self::malformed(format_args!("{place}: {what}"))
     }
 
     /// The error as an answer: the object that a front prints in place of the one that was asked for.

@@ -22,7 +22,7 @@ pub enum Error {
 impl Error {
     /// A malformed request.
     pub fn malformed(what: impl fmt::Display) -> Self {
-        Self::Malformed(what.to_string())
+        Self::Malformed(mapa_core::shortened(&what.to_string()).into_owned())
     }
 
     /// Something of the system that could not be used: its name, then what is wrong.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use mapa_core::{MAX_TOML_BYTES, check_size};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -104,6 +105,8 @@ impl Config {
     /// Reads a settings file.
     fn read(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, &error))?;
+        check_size(text.len(), MAX_TOML_BYTES)
+            .map_err(|what| Error::new(format!("{}: {what}", path.display())))?;
         let mut config: Self = toml::from_str(&text)
             .map_err(|error| Error::new(format!("{}: {}", path.display(), error.message())))?;
         let folder = path.parent().unwrap_or(Path::new(""));

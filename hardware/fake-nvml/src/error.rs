@@ -3,7 +3,7 @@
 /// Why a fake cannot be made, or its state cannot be read or changed. The message names the file or
 /// setting and ends in what was expected.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
+#[error("{}", mapa_core::shortened(.0))]
 pub struct Error(String);
 
 impl Error {

@@ -96,7 +96,7 @@ pub fn best_partition<'a>(
     let points: Arc<Points<'a>> = Arc::new(points);
     let pair = points.clone();
     let points_of_set = Objective::chosen("points", move |set| {
-        let of = |(a, b)| f64::from(pair(set.graph, a, b));
+        let of = |(a, b)| f64::from(pair(set.graph, a, b).clamp(-MOST_POINTS, MOST_POINTS));
         pairs(set.devices).map(of).sum()
     });
     BestPartition {
@@ -164,6 +164,9 @@ impl fmt::Debug for BestPartition<'_> {
     }
 }
 
+/// The most points of a pair, either way. Those of all pairs of [`MOST`] devices stay clear of [`NEVER`].
+const MOST_POINTS: i32 = 1 << 22;
+
 /// An entry that is not computed yet.
 const UNKNOWN: i32 = i32::MIN;
 /// The entry of a set without an admissible partition: each would separate the required devices.
@@ -190,7 +193,7 @@ impl GroupPartitions {
         let pairs: Vec<i32> = (0..n * n)
             .map(|at| {
                 if at / n < at % n {
-                    pair(at / n, at % n)
+                    pair(at / n, at % n).clamp(-MOST_POINTS, MOST_POINTS)
                 } else {
                     0
                 }

@@ -91,11 +91,13 @@ impl Coefficients {
     /// Whether a placement is of the kind to which the model was fitted: two to five whole devices, and
     /// no bond of more than two direct links (Eq. 2 can only count those as double), none with more
     /// than the 25 GB/s of a link of the DGX-1V, and host paths no wider than PCIe 3. A prediction
-    /// within the domain may still be wrong.
+    /// within the domain may still be wrong. A placement with another number of devices than the pattern has ranks, or with
+    /// a device that the machine does not have, is outside.
     #[must_use]
     pub fn in_domain(pattern: &Pattern, placement: &[DeviceId], graph: &HardwareGraph) -> bool {
         let wholes = graph.wholes();
         (2..=5).contains(&pattern.len())
+            && placement.len() == pattern.len()
             && placement.iter().all(|id| wholes.contains(*id))
             && pattern.edges().iter().all(|edge| {
                 let (a, b) = (usize::from(edge.a), usize::from(edge.b));

@@ -10,7 +10,6 @@ use bitvec::slice::BitSlice;
 use smallvec::SmallVec;
 
 use crate::ids::DeviceId;
-#[cfg(feature = "serde")]
 use crate::ids::MAX_VERTICES;
 
 /// The bits of a word. Words are those of the machine: where they have 32 bits, as in WebAssembly, bitvec knows
@@ -50,9 +49,10 @@ impl DeviceSet {
         Self::default()
     }
 
-    /// The devices `0..n`.
+    /// The devices `0..n`; all that there can be, if `n` is more than [`MAX_VERTICES`].
     #[must_use]
     pub fn first_n(n: usize) -> Self {
+        let n = n.min(MAX_VERTICES);
         let mut words = SmallVec::from_elem(usize::MAX, n / BITS);
         if !n.is_multiple_of(BITS) {
             words.push((1 << (n % BITS)) - 1);

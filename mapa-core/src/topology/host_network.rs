@@ -277,9 +277,13 @@ impl HostNetwork {
     }
 
     /// The bandwidth of the path between two devices, GB/s, where it is given, and is narrower than both
-    /// devices' other paths: on machines without a tree, which says where the narrow hop is.
+    /// devices' other paths: on machines without a tree, which says where the narrow hop is. `None` for a device that
+    /// `graph` does not have.
     #[must_use]
     pub fn narrow_path_gbps(&self, graph: &HardwareGraph, a: DeviceId, b: DeviceId) -> Option<f64> {
+        if a.max(b).index() >= graph.len() {
+            return None;
+        }
         let (x, y) = (self.place(a), self.place(b));
         let usual = x.path.min(y.path);
         let own = graph.pair(a, b).host.gbps;

@@ -27,8 +27,8 @@ impl Times {
     /// Times on the allocation with the better links, and on the one with the worse links.
     ///
     /// # Errors
-    /// No time on one of the allocations; a time that is not a positive number. The message names
-    /// the allocation.
+    /// No time on one of the allocations; a time that is not a positive number; times whose ratio is infinite. The
+    /// message names the allocation.
     pub fn new(fast: impl Into<Vec<f64>>, slow: impl Into<Vec<f64>>) -> Result<Self, Error> {
         let sorted = |what: &str, mut times: Vec<f64>| {
             if times.is_empty() {
@@ -42,10 +42,17 @@ impl Times {
             times.sort_unstable_by(f64::total_cmp);
             Ok(times)
         };
-        Ok(Self {
+        let times = Self {
             fast: sorted("better", fast.into())?,
             slow: sorted("worse", slow.into())?,
-        })
+        };
+        let (least, most) = times.improvements();
+        if least.is_finite() && most.is_finite() {
+            return Ok(times);
+        }
+        Err(Error::new(
+            "times whose ratio is no number: expected times of one job, in seconds",
+        ))
     }
 
     /// The saving of time on the better links, as a share of the time on the worse links, from

@@ -6,8 +6,9 @@ use super::program::{CallSite, SourceProgram};
 use super::{calls, launch, parse};
 use crate::application::Note;
 
-/// The size of the largest file that is read, bytes. Larger files are mostly generated code.
-const MOST_BYTES: usize = 8 << 20;
+/// The size of the largest file that is read, bytes: the trees of the parsers need up to three hundred times as much. Larger
+/// files are mostly generated code.
+const MOST_BYTES: usize = 1 << 20;
 
 /// A call in a program's source that communicates, or a setting that determines which ranks do.
 ///

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mapa_core::{Efficiency, Factor, Spread};
+use mapa_core::{Efficiency, Factor, MAX_TOML_BYTES, Spread, check_size};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -85,7 +85,7 @@ struct ResidualOfFile {
 /// ```
 ///
 /// # Errors
-/// With the line: another format or version; an unknown key, part, use or class; a share that is not
+/// More than [`MAX_TOML_BYTES`]; or, with the line: another format or version; an unknown key, part, use or class; a share that is not
 /// from 0.01 to 100, or a spread that is not from 0 to 5.
 ///
 /// # Complexity
@@ -96,6 +96,7 @@ pub fn read_efficiency(text: &str) -> Result<Efficiency, Error> {
         let line = before.map(|before| before.iter().filter(|byte| **byte == b'\n').count() + 1);
         ErrorKind::BadFile { line, what }.into()
     };
+    check_size(text.len(), MAX_TOML_BYTES).map_err(|what| bad(None, what))?;
     let file: File = toml::from_str(text).map_err(|error| {
         let at = error.span().map(|span| span.start);
         bad(at, error.message().to_owned())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use mapa_core::MAX_DEVICES;
 use mapa_table::{Comments, Row, Sheet, columns, optional_text, text};
 use serde::Deserialize;
 
@@ -32,6 +33,8 @@ pub(super) fn shape(text: &str) -> Option<CsvShape> {
         .to_ascii_lowercase();
     let names: Vec<&str> = header
         .split(',')
+        // No known header has as many.
+        .take(mapa_table::MAX_COLUMNS)
         .map(|name| name.trim().trim_matches('"'))
         .collect();
     let has = |name| names.contains(&name);
@@ -108,8 +111,13 @@ impl FromStr for Cell {
         let names: Vec<&str> = text
             .split([' ', ';', ',', '\t'])
             .filter(|name| !name.is_empty())
+            // One more than a machine can have tells that there are too many.
+            .take(MAX_DEVICES + 1)
             .collect();
         match names[..] {
+            _ if names.len() > MAX_DEVICES => Err(format!(
+                "`{text}`: more than {MAX_DEVICES} devices: expected those of one machine"
+            )),
             ["first", count] => match count.parse() {
                 Ok(count) => Ok(Self(Devices::First(count))),
                 Err(_) => Err(format!("`{text}`: expected such as `first 3`")),

@@ -17,6 +17,7 @@ mod submission;
 mod tasks;
 mod trace;
 
+pub use file_errors::MAX_JOBS;
 pub use generate::{Arrivals, Generate, Generator, GeneratorRow, RunTimes, Sizes, Task};
 pub use job_file::{read_jobs, write_jobs};
 pub use profiles::{Profile, read_profiles, write_profiles};

@@ -37,21 +37,49 @@ fn make(shape: Option<Shape>, devices: usize) -> Pattern {
     )
 }
 
+/// The most edges of all patterns of a file together. One of a thousand ranks that all send to all has half a million, so
+/// that a short file could name more than there is memory for.
+const MOST_EDGES: usize = 4_000_000;
+
 /// The patterns that were made so far.
 #[derive(Default)]
-pub(super) struct Patterns(BTreeMap<(String, usize, Demand), Pattern>);
+pub(super) struct Patterns {
+    made: BTreeMap<(String, usize, Demand), Pattern>,
+    edges: usize,
+}
 
 impl Patterns {
     /// The pattern of this shape with this many ranks, each on a device of its own.
-    pub(super) fn get(&mut self, shape: Option<Shape>, devices: usize) -> Pattern {
+    ///
+    /// # Errors
+    /// The patterns of the file have too many edges.
+    pub(super) fn get(&mut self, shape: Option<Shape>, devices: usize) -> Result<Pattern, String> {
         self.with(shape, devices, Demand::default())
     }
 
     /// The pattern of this shape with this many ranks, each with this demand.
-    pub(super) fn with(&mut self, shape: Option<Shape>, devices: usize, demand: Demand) -> Pattern {
-        self.0
-            .entry((word(shape), devices, demand))
-            .or_insert_with(|| make(shape, devices).each(demand))
-            .clone()
+    ///
+    /// # Errors
+    /// The patterns of the file have too many edges.
+    pub(super) fn with(
+        &mut self,
+        shape: Option<Shape>,
+        devices: usize,
+        demand: Demand,
+    ) -> Result<Pattern, String> {
+        let key = (word(shape), devices, demand);
+        if let Some(made) = self.made.get(&key) {
+            return Ok(made.clone());
+        }
+        let pattern = make(shape, devices).each(demand);
+        self.edges += pattern.edges().len();
+        if self.edges > MOST_EDGES {
+            return Err(format!(
+                "the patterns up to here have {} edges: expected at most {MOST_EDGES}, of fewer sizes",
+                self.edges
+            ));
+        }
+        self.made.insert(key, pattern.clone());
+        Ok(pattern)
     }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use mapa_core::mig::Size;
-use mapa_core::{Demand, Pattern, Request};
+use mapa_core::{Demand, MAX_TOML_BYTES, Pattern, Request, check_size};
 use mapa_sched::{Job, JobId, RunTime, Time};
 use serde::Deserialize;
 use toml::Spanned;
@@ -215,7 +215,7 @@ struct ProfileOfFile {
 /// ```
 ///
 /// # Errors
-/// The text is not as `systems/pcie/docs/contention.md` describes it. The message has the line, the profile and what
+/// The text has more than [`MAX_TOML_BYTES`], or is not as `systems/pcie/docs/contention.md` describes it. The message has the line, the profile and what
 /// was expected.
 pub fn read_profiles(text: &str) -> Result<Vec<Profile>, Error> {
     let at = |span: std::ops::Range<usize>, what: String| {
@@ -223,6 +223,7 @@ pub fn read_profiles(text: &str) -> Result<Vec<Profile>, Error> {
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         bad_line(line, what)
     };
+    check_size(text.len(), MAX_TOML_BYTES).map_err(bad_workload)?;
     let file: File = toml::from_str(text).map_err(|error| match error.span() {
         Some(span) => at(span, error.message().trim().to_owned()),
         None => bad_workload(error.message().trim()),

@@ -38,6 +38,10 @@ pub use kfd::KfdTree;
 /// known.
 pub const MAX_BYTES: usize = 16 << 20;
 
+/// The most bytes of a description that is a table or a configuration of devices, which is split into words as a whole: 1 MiB,
+/// some ten times the largest that is known. Logs, lists of devices and XML may have [`MAX_BYTES`].
+pub const MAX_TABLE_BYTES: usize = 1 << 20;
+
 /// One kind of description: how it is recognised and read.
 struct ReaderRow {
     kind: Kind,
@@ -139,11 +143,23 @@ impl Kind {
     /// Reads a text as this kind, without recognising it first.
     ///
     /// # Errors
-    /// - If the text has more than [`MAX_BYTES`].
+    /// - If the text has more than [`MAX_BYTES`]; for a table, more than [`MAX_TABLE_BYTES`].
     /// - If the text is malformed. The message names the line or element and the expected form.
     /// - If the kind is that of merged dumps, which has no text.
     pub fn read(self, text: &str) -> Result<Dump, Error> {
-        check_size(text.len())?;
+        let is_table = matches!(
+            self,
+            Self::AmdSmiTopology
+                | Self::AmdSmiXgmi
+                | Self::NvidiaSmiP2p
+                | Self::NvidiaSmiTopo
+                | Self::RocmSmi
+                | Self::SlurmGres
+        );
+        check_size_of(
+            text.len(),
+            if is_table { MAX_TABLE_BYTES } else { MAX_BYTES },
+        )?;
         let reader = READERS.iter().find(|reader| reader.kind == self);
         reader.map_or_else(
             || {
@@ -200,13 +216,14 @@ fn has(kind: Kind, text: &str) -> bool {
 }
 
 pub(crate) fn check_size(bytes: usize) -> Result<(), Error> {
-    if bytes > MAX_BYTES {
-        let what = format!(
-            "{bytes} bytes: expected at most {MAX_BYTES}, far more than any machine's description has"
-        );
-        return Err(Error::of_kind(ErrorKind::TooLarge, what));
-    }
-    Ok(())
+    check_size_of(bytes, MAX_BYTES)
+}
+
+fn check_size_of(bytes: usize, most: usize) -> Result<(), Error> {
+    mapa_core::check_size(bytes, most).map_err(|what| {
+        let what = format!("{what}, far more than any machine's description has");
+        Error::of_kind(ErrorKind::TooLarge, what)
+    })
 }
 
 /// Whether a text is a machine file: one of its lines begins with `format =`.

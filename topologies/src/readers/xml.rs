@@ -10,8 +10,11 @@ use crate::machine::Warning;
 /// The deepest nesting that is read; real files have some twenty levels.
 const MAX_DEPTH: usize = 128;
 
-/// The most elements, texts and comments that are read.
-const MAX_NODES: u32 = 1 << 20;
+/// The most elements, texts and comments that are read. hwloc's file of a large server has some 5,000.
+const MAX_NODES: u32 = 100_000;
+
+/// The most attributes of all elements. hwloc's file of a large server has some 50,000.
+const MAX_ALL_ATTRIBUTES: usize = 500_000;
 
 /// Whether the first element of a text is one of these.
 pub(super) fn begins_with(text: &str, elements: &[&str]) -> bool {
@@ -42,13 +45,29 @@ pub(super) fn begins_with(text: &str, elements: &[&str]) -> bool {
 /// before it.
 const MAX_ATTRIBUTES: usize = 256;
 
+/// Checks the numbers of `<` and `=`: for each, the parser reserves room before it reads.
+fn check_counts(text: &str) -> Result<(), Error> {
+    let count = |byte: u8| text.bytes().filter(|&other| other == byte).count();
+    for (byte, most, what) in [
+        (b'<', MAX_NODES as usize, "elements"),
+        (b'=', MAX_ALL_ATTRIBUTES, "attributes"),
+    ] {
+        if count(byte) > most {
+            let what = format!("more than {most} {what}");
+            return Err(Error::of_kind(ErrorKind::TooLarge, what));
+        }
+    }
+    Ok(())
+}
+
 /// Parses a document.
 ///
 /// # Errors
 /// Malformed XML, with its line; entities, namespaces or a DTD of its own; more than [`MAX_DEPTH`]
-/// levels, [`MAX_ATTRIBUTES`] attributes or [`MAX_NODES`] nodes.
+/// levels, [`MAX_ATTRIBUTES`] attributes of one element, [`MAX_ALL_ATTRIBUTES`] of all, or [`MAX_NODES`] nodes.
 pub(super) fn parse(text: &str) -> Result<Document<'_>, Error> {
     check(text)?;
+    check_counts(text)?;
     // hwloc's files name a DTD, which is not fetched.
     let options = ParsingOptions {
         allow_dtd: true,

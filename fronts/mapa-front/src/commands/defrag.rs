@@ -266,7 +266,8 @@ impl RunningJobs {
             let held: HeldJobs = serde_json::from_str(&files.text(file, FileKind::Settings)?)
                 .map_err(|error| Error::at(file, error))?;
             for job in &held.held {
-                jobs.run(job, files)?;
+                let run = jobs.run(job, files);
+                run.map_err(|error| error.within(file))?;
             }
         }
         Ok(jobs)
@@ -297,16 +298,19 @@ impl RunningJobs {
         let graph = machine.graph().clone();
         let mut placement: Vec<DeviceId> = Vec::new();
         for device in &job.placement {
-            placement.push(match device.as_u64() {
+            let found = match device.as_u64() {
                 Some(number) => {
                     // A number that is too large becomes an id that `check` refuses in the usual words.
                     let id = DeviceId(u32::try_from(number).unwrap_or(u32::MAX));
-                    graph.check(id).map(|()| id)?
+                    graph.check(id).map(|()| id)
                 }
-                None => graph.find(&word(device))?,
-            });
+                None => graph.find(&word(device)),
+            };
+            placement.push(found.map_err(|error| Error::at(format_args!("job `{id}`"), error))?);
         }
-        let request = Request::new(pattern(&job.pattern, placement.len(), files)?).unlike(true);
+        let pattern = pattern(&job.pattern, placement.len(), files)
+            .map_err(|error| error.within(format_args!("job `{id}`")))?;
+        let request = Request::new(pattern).unlike(true);
         // A running job is checked like a new decision, so two jobs on one device are an error.
         let decision = Decision::checked("runs", &request, &machine.view(), placement)
             .map_err(|refusal| Error::at(format_args!("job `{id}`"), refusal))?;

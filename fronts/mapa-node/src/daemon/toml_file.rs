@@ -3,13 +3,14 @@
 
 use std::path::Path;
 
+use mapa_core::{MAX_TOML_BYTES, check_size, shortened};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::Error;
 
 /// The most bytes of a configuration.
-const MOST: u64 = 1 << 20;
+const MOST: u64 = MAX_TOML_BYTES as u64;
 
 /// Reads a configuration from a file.
 ///
@@ -30,14 +31,16 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
 /// # Errors
 /// The line at fault, and what was expected there.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    check_size(text.len(), MAX_TOML_BYTES)?;
     toml::from_str(text).map_err(|error| {
         let what = error.message().trim_end().replace('\n', " ");
+        let what = shortened(&what);
         match error.span() {
             Some(span) => {
                 let before = text.get(..span.start).unwrap_or_default();
                 format!("line {}: {what}", before.matches('\n').count() + 1)
             }
-            None => what,
+            None => what.into_owned(),
         }
     })
 }

@@ -50,7 +50,8 @@ pub fn read_metrics(text: &str) -> Result<Vec<Metric>, String> {
         }
         let metric = read_line(line).map_err(|expected| {
             let start: String = line.chars().take(60).collect();
-            format!("line {}: `{start}`: expected {expected}", at + 1)
+            let what = format!("line {}: `{start}`: expected {expected}", at + 1);
+            mapa_core::shortened(&what).into_owned()
         })?;
         metrics.push(metric);
     }

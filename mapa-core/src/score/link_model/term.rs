@@ -1,6 +1,7 @@
 //! Terms of a model: a product of link counts, p, or its inverse, 1 / (p + 1).
 
 use crate::error::{Error, ErrorKind};
+use crate::score::census::MAX_TIERS;
 use crate::score::{Census, Tiers};
 
 /// The most counts in the product of a term.
@@ -50,10 +51,10 @@ impl Term {
         Self::new(tiers, true)
     }
 
-    /// The terms that are the count of one tier each.
+    /// The terms that are the count of one tier each, of at most eight tiers: there can be no more.
     #[must_use]
     pub fn linear(tiers: usize) -> Vec<Self> {
-        (0..tiers)
+        (0..tiers.min(MAX_TIERS))
             .map(|tier| Self {
                 factors: [tier, 0, 0],
                 len: 1,
@@ -65,13 +66,14 @@ impl Term {
     /// The terms of Eq. 2 for so many tiers: counts, their inverses, products of two, their
     /// inverses, products of three, their inverses. Pairs of neighbouring tiers come first, as x y,
     /// y z, z x in the paper. For three tiers these are its fourteen terms in its order. There are
-    /// 2 (t + t (t-1) / 2 + t (t-1) (t-2) / 6) terms for t tiers.
+    /// 2 (t + t (t-1) / 2 + t (t-1) (t-2) / 6) terms for t tiers, of which there are at most eight.
     ///
     /// # Complexity
     ///
     /// O(t³) for t tiers.
     #[must_use]
     pub fn eq_2(tiers: usize) -> Vec<Self> {
+        let tiers = tiers.min(MAX_TIERS);
         let mut products = vec![Self::linear(tiers), Vec::new(), Vec::new()];
         // Pairs of neighbouring tiers first: (0, 1), (1, 2), ..., then (0, 2), ...
         for apart in 1..tiers {

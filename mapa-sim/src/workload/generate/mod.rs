@@ -175,7 +175,8 @@ impl Generator {
             let task = &self.tasks[tasks.draw(&mut task)];
             let (shape, _) = self.patterns[patterns.draw(&mut pattern)];
             let work = run_times.draw(&mut run_time)?;
-            let request = Request::new(made.get(shape, devices)).sensitive(task.sensitive);
+            let pattern = made.get(shape, devices)?;
+            let request = Request::new(pattern).sensitive(task.sensitive);
             let mut job = Job::new(JobId(id), request);
             job.arrived = arrived;
             jobs.push(Submission::new(job, work).task(task.name.clone()));

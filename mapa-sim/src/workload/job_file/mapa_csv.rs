@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::phases::Phases;
 use crate::error::{Error, ErrorKind};
 use crate::workload::cells::{Devices, Flag, Gbps, Memory, Pattern, Ratio, Seconds, Slope};
-use crate::workload::file_errors::bad_workload;
+use crate::workload::file_errors::{bad_workload, check_count};
 use crate::workload::notes::{names_lines, note_deadlines, note_order};
 use crate::workload::numbers;
 use crate::workload::patterns::{self, Patterns};
@@ -305,6 +305,7 @@ pub(super) fn read(text: &str) -> Result<Workload, Error> {
         let what = "columns `arrival_s` and `submit_s`: expected one of them, both are the arrival";
         return Err(sheet.header_error(what).into());
     }
+    check_count(sheet.rows().count())?;
     let mut made = Patterns::default();
     let (mut jobs, mut lines, mut seen) = (Vec::new(), Vec::new(), BTreeMap::new());
     for row in sheet.rows() {
@@ -377,7 +378,7 @@ fn submission(columns: RowColumns, place: u64, made: &mut Patterns) -> Result<Su
     if let Some(Memory(bytes)) = sharing.memory_gb {
         demand.memory_bytes = bytes;
     }
-    let mut request = Request::new(made.with(every.pattern.0, every.gpus.0, demand));
+    let mut request = Request::new(made.with(every.pattern.0, every.gpus.0, demand)?);
     request.sensitivity = every.sensitive.map(|flag| flag.0).into();
     request.same_numa = constraints.same_numa.0;
     request.unlike = constraints.like == Like::Any;

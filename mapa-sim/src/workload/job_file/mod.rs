@@ -47,7 +47,8 @@ const EXPECTED: &str = "a header with the columns gpus and duration_s, or lines 
 /// - a pattern or a column is unknown;
 /// - a job has tasks of another form, or has tasks and a column that contradicts them;
 /// - a line has too few or too many fields;
-/// - a job's number occurs twice.
+/// - a job's number occurs twice;
+/// - there are more than [`MAX_JOBS`](crate::MAX_JOBS) jobs, or their patterns have more than four million edges.
 pub fn read_jobs(text: &str) -> Result<Workload, Error> {
     let (body, skipped, _) = below_comments(text);
     let Some(first) = body.lines().next() else {

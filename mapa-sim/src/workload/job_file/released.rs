@@ -12,7 +12,7 @@ use mapa_core::{Request, Shape};
 use mapa_sched::{Job, JobId, Time};
 
 use crate::error::Error;
-use crate::workload::file_errors::bad_line;
+use crate::workload::file_errors::{bad_line, check_count};
 use crate::workload::notes::note_order;
 use crate::workload::patterns::{self, Patterns};
 use crate::workload::submission::{Submission, Workload};
@@ -42,6 +42,7 @@ pub(super) fn read(body: &str, skipped: usize, has_header: bool) -> Result<Workl
     {
         let job = job(text, jobs.len() as u64, &mut made).map_err(|what| bad_line(line, what))?;
         jobs.push(job);
+        check_count(jobs.len())?;
         lines.push(line);
     }
     let mut workload = Workload::new("a job file of MAPA's released form", jobs);
@@ -66,7 +67,7 @@ fn job(text: &str, id: u64, made: &mut Patterns) -> Result<Submission, String> {
     };
     let wrong = |name: &'static str| move |what: String| format!("{name} {what}");
     let devices = numbers::devices(devices).map_err(wrong("numGpus"))?;
-    let pattern = made.get(shape(pattern).map_err(wrong("pattern"))?, devices);
+    let pattern = made.get(shape(pattern).map_err(wrong("pattern"))?, devices)?;
     let arrival = cycles(arrival).map_err(wrong("arrival"))?;
     let duration = cycles(duration).map_err(wrong("duration"))?;
     let sensitive = match sensitive {

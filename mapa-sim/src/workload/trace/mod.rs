@@ -12,7 +12,7 @@ use mapa_core::{Request, Sensitivity};
 use mapa_sched::{Job, JobId, RunTime};
 use mapa_table::{Comments, Row, Sheet};
 
-use super::file_errors::{bad_line, bad_workload};
+use super::file_errors::{bad_line, bad_workload, check_count};
 use super::notes::note_order;
 use super::patterns::Patterns;
 use super::submission::{Submission, Workload};
@@ -199,13 +199,15 @@ pub fn read_trace(kind: TraceKind, text: &str) -> Result<Workload, Error> {
 /// # Errors
 /// A header without the kind's columns, or without a column that the selection names; and the line
 /// of a number that is malformed, negative, not finite or too large, of no devices or more than
-/// [`MAX_DEVICES`](mapa_core::MAX_DEVICES), of a row with too few or too many fields.
+/// [`MAX_DEVICES`](mapa_core::MAX_DEVICES), of a row with too few or too many fields; more than [`MAX_JOBS`](crate::MAX_JOBS)
+/// rows.
 pub fn read_trace_part(
     kind: TraceKind,
     text: &str,
     selection: &Selection,
 ) -> Result<Workload, Error> {
     let sheet = kind.sheet(text)?;
+    check_count(sheet.rows().count())?;
     selection.check(sheet.names())?;
     let log = match kind {
         TraceKind::SlurmSacct => sacct::log(&sheet)?,
@@ -220,6 +222,7 @@ pub fn read_trace_part(
     let (mut jobs, mut lines) = (Vec::new(), Vec::new());
     for (number, row, logged) in log.jobs {
         let submission = reading.submission(&row, &logged, number);
+        let submission = submission.map_err(|what| bad_line(row.line(), what))?;
         let left_out = &mut reading.counts.left_out;
         if left_out.keeps(selection, (&row, &logged), &submission, jobs.len()) {
             reading.counts.add(&logged, &submission);
@@ -277,7 +280,12 @@ struct TraceReading<'s> {
 }
 
 impl TraceReading<'_> {
-    fn submission(&mut self, row: &Row<'_>, logged: &LoggedJob, number: u64) -> Submission {
+    fn submission(
+        &mut self,
+        row: &Row<'_>,
+        logged: &LoggedJob,
+        number: u64,
+    ) -> Result<Submission, String> {
         let column = self.kind.task();
         let task = task(
             column
@@ -286,14 +294,14 @@ impl TraceReading<'_> {
         );
         let sensitive =
             tasks::is_sensitive(task).map_or(self.selection.sensitive, Sensitivity::from);
-        let pattern = self.made.get(self.selection.pattern, logged.devices);
+        let pattern = self.made.get(self.selection.pattern, logged.devices)?;
         let mut job = Job::new(JobId(number), Request::new(pattern).sensitive(sensitive));
         job.arrived = logged.submitted;
         let mut submission = Submission::new(job, logged.ran).task(task);
         if let Some(limit) = logged.limit {
             submission.job.run_time = RunTime::Fixed(limit);
         }
-        submission
+        Ok(submission)
     }
 
     fn notes(&self) -> Vec<String> {

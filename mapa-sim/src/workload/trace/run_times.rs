@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::workload::cells::Seconds;
-use crate::workload::file_errors::bad_workload;
+use crate::workload::file_errors::{bad_workload, check_count};
 
 /// The column of a file of run times.
 pub(super) const RUN_TIME: &str = "runtime_s";
@@ -29,7 +29,8 @@ pub fn read_run_times(text: &str) -> Result<Vec<Duration>, Error> {
     let expected = "the header runtime_s and numbers";
     let sheet = Sheet::read(text, Comments::AboveHeader, expected)?;
     sheet.check(&[RUN_TIME], &[RUN_TIME])?;
-    let mut times = Vec::new();
+    check_count(sheet.rows().count())?;
+    let mut times = Vec::with_capacity(sheet.rows().count());
     for row in sheet.rows() {
         let LoggedRunTime { runtime_s } = row.read()?;
         times.push(Duration::from_nanos(runtime_s.0));

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use fnv::FnvHasher;
 use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
-use mapa_core::{Demand, DeviceId, DeviceInfo, Fabric, FabricNode, MachineId, NodeKind, Unit};
+use mapa_core::{
+    Demand, DeviceId, DeviceInfo, Fabric, FabricNode, MAX_TOML_BYTES, MachineId, NodeKind, Unit,
+    check_size,
+};
 use mapa_node::{DeviceKey, Error, Node};
 use mapa_sched::Fleet;
 use serde::Deserialize;
@@ -93,6 +96,7 @@ impl Instances {
     /// The text is not such a file, lists none, or lists a part of a device twice.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let at = |what: &dyn std::fmt::Display| Error::malformed(format_args!("{name}: {what}"));
+        check_size(text.len(), MAX_TOML_BYTES).map_err(|what| at(&what))?;
         let listed: Listed = toml::from_str(text).map_err(|error| at(&error))?;
         Self::new(listed.instance).map_err(|error| at(&error))
     }

@@ -2,7 +2,7 @@
 
 /// Why a job, a machine, a start, prices or weights are invalid, or a bound cannot be computed.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
+#[error("{}", mapa_core::shortened(&.0.to_string()))]
 pub struct Error(Box<ErrorKind>);
 
 impl Error {

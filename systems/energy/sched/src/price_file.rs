@@ -1,5 +1,6 @@
 //! Prices as data: what they are, and what they were tuned for.
 
+use mapa_core::{MAX_TOML_BYTES, check_size};
 use serde::{Deserialize, Serialize};
 
 use super::guard::TunedFor;
@@ -129,9 +130,10 @@ impl PriceFile {
     /// Reads a file, and checks that a plan can be made with it.
     ///
     /// # Errors
-    /// Text that is not TOML; a key that is missing, unknown or of another type, by its line; a
+    /// More than [`MAX_TOML_BYTES`]; text that is not TOML; a key that is missing, unknown or of another type, by its line; a
     /// number that is no price ([`Prices::checked`]), a range that falls, a machine that cannot be.
     pub fn read(text: &str) -> Result<Self, Error> {
+        check_size(text.len(), MAX_TOML_BYTES).map_err(|what| bad(format!("prices: {what}")))?;
         let own: Self = toml::from_str(text).map_err(|error| bad(format!("prices: {error}")))?;
         own.checked()
     }

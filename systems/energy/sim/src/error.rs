@@ -2,7 +2,7 @@
 
 /// Why a day of jobs is invalid, or why a run of it stopped.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
+#[error("{}", mapa_core::shortened(&.0.to_string()))]
 pub struct Error(Box<ErrorKind>);
 
 impl From<ErrorKind> for Error {

@@ -46,6 +46,12 @@ fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(), Failure>
     let machine = &loaded.machine.name;
     let answer = Contention::new(machine, args.max_gbps, loaded.graph(), jobs);
     if let Some(file) = &args.svg {
+        if answer.jobs.is_empty() {
+            return Err(Failure::at(
+                &args.jobs,
+                "no jobs, so there is nothing to draw: expected at least one for --svg",
+            ));
+        }
         let drawn: Vec<_> = answer
             .jobs
             .iter()

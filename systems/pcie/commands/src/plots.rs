@@ -37,7 +37,9 @@ pub(crate) fn slopes<'a>(
     for (slope, colour) in fitted.into_iter().zip(COLOURS.iter().cycle()) {
         let alpha = slope.alpha;
         let points = &alpha.points;
-        let most = points.last().map_or(1.0, |point| f64::from(point.copies));
+        let most = points
+            .last()
+            .map_or(1.0, |point| f64::from(point.copies).max(1.0));
         let knee = alpha.knee.clamp(1.0, most);
         // Eq. 2 is flat up to the knee and straight beyond it: three points draw it exactly.
         let line = [1.0, knee, most].map(|copies| {
@@ -72,7 +74,10 @@ pub(crate) fn contention(jobs: &[Contended<'_>], machine: &str) -> String {
             vec![(job.equal_share, COLOURS[0]), (job.max_min, COLOURS[1])],
         );
     }
-    let plot = plot.with_legend(vec!["equal share (Eq. 2)", "max-min"]);
+    // The library has no legend without bars.
+    if !jobs.is_empty() {
+        plot = plot.with_legend(vec!["equal share (Eq. 2)", "max-min"]);
+    }
     let plots: Vec<Plot> = vec![plot.into()];
     let width = 320.0 + 60.0 * jobs.len() as f64;
     let layout = Layout::auto_from_plots(&plots)
@@ -83,4 +88,62 @@ pub(crate) fn contention(jobs: &[Contended<'_>], machine: &str) -> String {
         plots,
         layout.with_width(width.max(640.0)).with_height(480.0),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use mapa_regress::AlphaPoint;
+
+    use super::*;
+
+    /// No data, one value, equal values, and what is no number.
+    const VALUES: [&[f64]; 5] = [
+        &[],
+        &[1.5],
+        &[2.0, 2.0],
+        &[f64::NAN, 1.0],
+        &[f64::INFINITY, 1.0],
+    ];
+
+    #[test]
+    fn every_picture_is_drawn_of_no_data_of_one_value_of_equal_values_and_of_no_numbers() {
+        for values in VALUES {
+            let points = values.iter().map(|&slowdown| AlphaPoint {
+                copies: 2,
+                runs: 1,
+                slowdown,
+                predicted: slowdown,
+                on_line: true,
+            });
+            let alpha = Alpha {
+                alpha: values.first().copied().unwrap_or(1.0),
+                low: f64::NAN,
+                high: f64::NAN,
+                knee: values.first().copied().unwrap_or(1.0),
+                base_s: 1.0,
+                points: points.collect(),
+            };
+            let slope = PlottedSlope {
+                job: "a",
+                demand_gbps: 1.0,
+                alpha: &alpha,
+            };
+            let jobs = values.iter().map(|&value| Contended {
+                job: "a",
+                device: "0",
+                equal_share: value,
+                max_min: value,
+            });
+            for picture in [
+                slopes([], 30.0),
+                slopes([slope], 30.0),
+                contention(&jobs.collect::<Vec<_>>(), "dgx-1v"),
+            ] {
+                assert!(
+                    picture.ends_with("</svg>\n") || picture.ends_with("</svg>"),
+                    "{values:?}"
+                );
+            }
+        }
+    }
 }

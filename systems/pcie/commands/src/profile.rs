@@ -42,19 +42,23 @@ fn profile(args: &ProfileArgs, output: &mut Output) -> Result<(), Failure> {
     for (job, measured) in runs {
         let Some(demand_gbps) = demands.remove(&job) else {
             return Err(Failure::malformed(format_args!(
-                "job `{job}`: its demand is missing: expected --demand {job}=GB/s"
+                "{}: job `{job}`: its demand is missing: expected --demand {job}=GB/s",
+                args.runs
             )));
         };
-        let alpha = if demand_gbps > 0.0 {
-            let config = AlphaConfig {
-                from_copies: args.from_copies,
-                ..AlphaConfig::new(demand_gbps, args.max_gbps)
+        let alpha =
+            if demand_gbps > 0.0 {
+                let config = AlphaConfig {
+                    from_copies: args.from_copies,
+                    ..AlphaConfig::new(demand_gbps, args.max_gbps)
+                };
+                let alpha = fit_alpha(&measured.runs, &config);
+                Some(alpha.map_err(|error| {
+                    Failure::at(format_args!("{}: job `{job}`", args.runs), error)
+                })?)
+            } else {
+                None
             };
-            let alpha = fit_alpha(&measured.runs, &config);
-            Some(alpha.map_err(|error| Failure::at(format_args!("job `{job}`"), error))?)
-        } else {
-            None
-        };
         fitted.push(Fitted {
             job,
             demand_gbps,

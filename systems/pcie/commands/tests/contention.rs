@@ -1,6 +1,6 @@
 //! `contention`: who shares which hop, and how slow each job is.
 
-use crate::common::{run, stderr, text};
+use crate::common::{Folder, error, run, stderr, text};
 use serde_json::{Value, json};
 
 const SEVENTHS: &str = "--machine dgx-a100 --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g";
@@ -99,4 +99,36 @@ fn jobs_of_contention_that_cannot_be_are_refused_by_line() {
     b,1,GPU1/1g.5gb@0
     error: -: line 3: job `b`: GPU1/1g.5gb@0 is in use by `a`
     ");
+}
+
+#[test]
+fn a_picture_of_no_jobs_is_refused_with_the_file() {
+    let folder = Folder::new();
+    let (jobs, svg) = (folder.write("none.csv", ""), folder.path("out.svg"));
+    let words = format!("contention {SEVENTHS} --jobs {jobs} --svg {svg}");
+    let said = error(&words);
+    assert_eq!(
+        said.replace(&jobs, "none.csv").trim_end(),
+        "error: none.csv: no jobs, so there is nothing to draw: expected at least one for --svg"
+    );
+    assert!(!folder.at("out.svg").exists());
+}
+
+#[test]
+fn errors_of_a_profile_name_the_file_and_the_job() {
+    let folder = Folder::new();
+    for (runs, expected) in [
+        (
+            "job,copies,runtime_s\na,1,1e-300\na,2,1e300\n",
+            "infinitely many times",
+        ),
+        ("job,copies,runtime_s\nb,1,1\n", "its demand is missing"),
+    ] {
+        let file = folder.write("runs.csv", runs);
+        let said = error(&format!("profile {file} --demand a=10 --max-gbps 20"));
+        assert!(
+            said.contains("runs.csv: job `") && said.contains(expected),
+            "{said}"
+        );
+    }
 }

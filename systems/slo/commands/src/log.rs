@@ -26,7 +26,7 @@ fn slo(args: &SloArgs, output: &mut Output) -> Result<(), Failure> {
     let text = files::text(file, FileKind::Log)?;
     let log =
         read_log(&text).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))?;
-    let answer = replay_log(&log).map_err(Failure::malformed)?;
+    let answer = replay_log(&log).map_err(|error| Failure::at(file, error))?;
     if output.json {
         output.object(&answer)?;
     } else {
@@ -51,8 +51,14 @@ fn slo(args: &SloArgs, output: &mut Output) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    Err(Failure::malformed(format_args!(
+    let what = format!(
         "{file}: {} made otherwise: expected the same decisions",
         counted(answer.differ.len(), "decision")
-    )))
+    );
+    // In JSON, the answer above is the one document.
+    Err(if output.json {
+        Failure::Answered(what)
+    } else {
+        Failure::malformed(what)
+    })
 }

@@ -73,6 +73,11 @@ fn every_decision_of_a_log_is_made_again_bit_for_bit() {
                 told.contains("made otherwise: expected the same decisions"),
                 "{told}"
             );
+            // In JSON, the answer is the one document.
+            let output = folder.run("slo replay changed.jsonl --json");
+            assert_eq!(output.status.code(), Some(2), "{scheduler}");
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_ne!(answer["differ"], serde_json::json!([]), "{scheduler}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// Why settings, a model or a latency are invalid.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
+#[error("{}", mapa_core::shortened(&.0.to_string()))]
 pub struct Error(Box<ErrorKind>);
 
 impl From<ErrorKind> for Error {

@@ -2,7 +2,7 @@
 
 /// Why a scenario or a file of tenants is invalid, or why a run stopped.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
+#[error("{}", mapa_core::shortened(&.0.to_string()))]
 pub struct Error(Box<ErrorKind>);
 
 impl From<ErrorKind> for Error {

@@ -5,7 +5,7 @@ use std::path::Path;
 use mapa_patterns::{Algorithm, Note, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{Drawn, PatternInput};
+use super::{Drawn, PatternInput, names};
 use crate::answer::pattern::findings;
 use crate::error::Error;
 use crate::files::{FileKind, Files};
@@ -53,13 +53,20 @@ impl CodeSource {
         };
         // A wrong word is no matter of the program: nothing that was found helps to mend it.
         let algorithm = self.algorithm.parse().map_err(Error::malformed)?;
-        let texts = texts.iter();
-        let source = Source::scan(texts.map(|(name, text)| (name.as_str(), text.as_str())));
+        let named = texts
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()));
+        let source = Source::scan(named);
         let mut proposal = source.propose(self.gpus, algorithm).map_err(|error| {
             if let Some(report) = undecided {
                 report(&source);
             }
-            Error::malformed(error)
+            match (error.file(), texts.as_slice()) {
+                (None, [_, ..]) => {
+                    Error::at(names(texts.iter().map(|(name, _)| name.as_str())), error)
+                }
+                _ => Error::malformed(error),
+            }
         })?;
         // A proposal that has found no name of its own takes that of the only path.
         if let [only] = self.paths.as_slice()

@@ -4,7 +4,7 @@ use mapa_patterns::{Counters, PcieSamples, Reading};
 use mapa_topologies::Kind;
 use serde::{Deserialize, Serialize};
 
-use super::{Drawn, PatternInput};
+use super::{Drawn, PatternInput, names};
 use crate::error::Error;
 use crate::files::{FileKind, Files};
 use crate::machine::{Loaded, MachineSpec};
@@ -97,10 +97,10 @@ impl CounterSource {
             }
         }
         let application = counters.application().map_err(|error| match error.line() {
-            // An error with a line is about the last reading; any other is about options, or about
-            // readings that do not fit together.
+            // An error with a line is about the last reading; any other is about readings that do not fit together, or options.
             Some(_) => Error::at(self.readings.last().map_or("--live", String::as_str), error),
-            None => Error::malformed(error),
+            None if self.readings.is_empty() => Error::at("--live", error),
+            None => Error::at(names(self.readings.iter().map(String::as_str)), error),
         })?;
         Ok(application.into())
     }

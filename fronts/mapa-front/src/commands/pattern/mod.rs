@@ -223,3 +223,12 @@ impl PatternOutcome {
         }
     }
 }
+
+/// The files of an error that is about all of them: the first, and how many more.
+fn names<'n>(files: impl Iterator<Item = &'n str>) -> String {
+    let files: Vec<&str> = files.collect();
+    match files.as_slice() {
+        [first, rest @ ..] if !rest.is_empty() => format!("{first} and {} more", rest.len()),
+        other => other.concat(),
+    }
+}

@@ -3,7 +3,7 @@
 use mapa_patterns::{Algorithm, Error as PatternError, Messages, NcclJob, read_nccl};
 use serde::{Deserialize, Serialize};
 
-use super::Drawn;
+use super::{Drawn, names};
 use crate::error::Error;
 use crate::files::{FileKind, Files};
 use crate::machine::STANDARD_INPUT;
@@ -48,15 +48,19 @@ impl NcclSource {
             .iter()
             .map(|(name, text)| (*name, text.as_str()))
             .collect();
-        let job = read_nccl(&texts).map_err(Error::malformed)?;
-        let mut application = job.application(algorithm).map_err(Error::malformed)?;
+        let at = |error: PatternError| match error.file() {
+            Some(_) => Error::malformed(error),
+            None => Error::at(names(logs.iter().map(|(name, _)| *name)), error),
+        };
+        let job = read_nccl(&texts).map_err(at)?;
+        let mut application = job.application(algorithm).map_err(at)?;
         if application.unit.is_bytes() {
             application = application
                 .without_noise(self.noise / 100.0)
                 .map_err(Error::malformed)?;
         }
         let mut drawn = Drawn::from(application);
-        drawn.messages = messages(&job, steps).map_err(Error::malformed)?;
+        drawn.messages = messages(&job, steps).map_err(at)?;
         drawn.outcome.nccl = Some((job, algorithm));
         Ok(drawn)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use mapa_core::{MAX_TOML_BYTES, check_size};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Value;
@@ -168,6 +169,7 @@ impl SweepRequest {
     /// # Errors
     /// If a key is unknown or missing, or of another form than it must have: the message names the line.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
+        check_size(text.len(), MAX_TOML_BYTES).map_err(Error::malformed)?;
         toml::from_str(text).map_err(|error| Error::malformed(named(&error, text)))
     }
 

@@ -16,6 +16,7 @@ mod point;
 pub use day_features::seen_on;
 pub use objective::{TuneDay, TuneObjective, Yardstick};
 
+use mapa_core::{MAX_TOML_BYTES, check_size};
 use mapa_system_energy::{EnergyPlan, Power, Prices, SlotPlacement, TunedMachine};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -309,6 +310,7 @@ impl Tuning {
     /// # Errors
     /// Text that [`write`](Self::write) does not write: the message names the line and the key.
     pub fn read(text: &str) -> Result<Self, Error> {
+        check_size(text.len(), MAX_TOML_BYTES).map_err(|what| wrong(format!("tune: {what}")))?;
         let own: Self = toml::from_str(text).map_err(|error| wrong(format!("tune: {error}")))?;
         let start = PriceCandidate {
             prices: prices(&own.mean),

@@ -1,0 +1,24 @@
+//! `best_partition`: points as low and as high as there are numbers.
+
+use mapa_core::{DeviceSet, Fabric, LinkClass, Pattern, Policy, Request, best_partition};
+
+#[test]
+fn the_lowest_and_the_highest_points_still_find_a_group() {
+    let mut fabric = Fabric::new();
+    let ids = ["a", "b", "c", "d", "e", "f"].map(|name| fabric.add_device(name).unwrap());
+    for pair in ids.windows(2) {
+        fabric
+            .link(pair[0], pair[1], LinkClass::Direct(1), 25.0)
+            .unwrap();
+    }
+    let graph = fabric.lower().unwrap();
+    let free = graph.all();
+    for points in [i32::MIN, i32::MIN / 2, i32::MAX] {
+        let policy = best_partition("same", move |_, _, _| points);
+        for k in 1..=6 {
+            let decision = policy.decide(&Request::new(Pattern::ring(k)), &graph.with_free(&free));
+            let set = decision.unwrap().placement().set();
+            assert_eq!(set, DeviceSet::first_n(k), "{points}, {k}");
+        }
+    }
+}

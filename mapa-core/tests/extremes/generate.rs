@@ -1,0 +1,385 @@
+//! Writes a call of each public function of a crate, from its sources.
+//!
+//! Types are found by their names: the pool has values for the types that it implements `Extreme` for. Functions with other types
+//! are listed with the type that lacks values.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote};
+use syn::{FnArg, GenericArgument, ImplItem, Item, PathArguments, ReturnType, Type, Visibility};
+
+/// What is generated.
+pub(crate) struct Generated {
+    /// The source text of the calls.
+    pub(crate) text: String,
+    /// The functions that are not called, each with the type that lacks values.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// The names that a crate exports, with their paths: `Layout` as `mig::Layout`.
+fn exported(source: &Path) -> BTreeMap<String, String> {
+    let mut names = BTreeMap::new();
+    let mut folders = vec![(source.join("lib.rs"), source.to_path_buf(), String::new())];
+    while let Some((file, folder, prefix)) = folders.pop() {
+        for item in parse(&file) {
+            match item {
+                Item::Use(item) if is_public(&item.vis) => leaves(&item.tree, &mut |name| {
+                    names.insert(name.clone(), format!("{prefix}{name}"));
+                }),
+                Item::Mod(item)
+                    if is_public(&item.vis)
+                        && item.content.is_none()
+                        && item.ident != "testing" =>
+                {
+                    let name = item.ident.to_string();
+                    let (flat, nested) = (folder.join(format!("{name}.rs")), folder.join(&name));
+                    let file = if flat.exists() {
+                        flat
+                    } else {
+                        nested.join("mod.rs")
+                    };
+                    folders.push((file, nested, format!("{prefix}{name}::")));
+                }
+                Item::Fn(item) if is_public(&item.vis) => {
+                    names.insert(
+                        item.sig.ident.to_string(),
+                        format!("{prefix}{}", item.sig.ident),
+                    );
+                }
+                Item::Struct(item) if is_public(&item.vis) => {
+                    names.insert(item.ident.to_string(), format!("{prefix}{}", item.ident));
+                }
+                Item::Enum(item) if is_public(&item.vis) => {
+                    names.insert(item.ident.to_string(), format!("{prefix}{}", item.ident));
+                }
+                _ => {}
+            }
+        }
+    }
+    names
+}
+
+fn leaves(tree: &syn::UseTree, found: &mut impl FnMut(String)) {
+    match tree {
+        syn::UseTree::Path(path) => leaves(&path.tree, found),
+        syn::UseTree::Name(name) => found(name.ident.to_string()),
+        syn::UseTree::Rename(name) => found(name.rename.to_string()),
+        syn::UseTree::Group(group) => group.items.iter().for_each(|tree| leaves(tree, found)),
+        syn::UseTree::Glob(_) => {}
+    }
+}
+
+fn is_public(visibility: &Visibility) -> bool {
+    matches!(visibility, Visibility::Public(_))
+}
+
+fn parse(file: &Path) -> Vec<Item> {
+    let text =
+        fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    syn::parse_file(&text)
+        .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+        .items
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && !path.ends_with("testing") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.ends_with("testing.rs")
+        {
+            found.push(path);
+        }
+    }
+}
+
+/// The types that the pool has values for.
+fn pool(file: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(file).expect("the pool");
+    let named = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("values!(")?.split([':', '<']).next());
+    named.map(str::to_owned).collect()
+}
+
+fn docs(attributes: &[syn::Attribute]) -> String {
+    let doc = attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("doc"));
+    doc.map(|attribute| attribute.meta.to_token_stream().to_string() + "\n")
+        .collect()
+}
+
+fn is_conditional(attributes: &[syn::Attribute]) -> bool {
+    attributes
+        .iter()
+        .any(|attribute| attribute.path().is_ident("cfg"))
+}
+
+/// An argument: the type that it is drawn as, and how it is passed on.
+struct Argument {
+    drawn: TokenStream,
+    passed: TokenStream,
+}
+
+/// Makes calls.
+struct Calls {
+    pool: BTreeSet<String>,
+    exported: BTreeMap<String, String>,
+    calls: BTreeMap<String, TokenStream>,
+    left_out: BTreeSet<String>,
+}
+
+impl Calls {
+    /// A type of the pool, as it is drawn; the type that lacks values otherwise.
+    fn drawn(&self, own: &Type, this: Option<&str>) -> Result<TokenStream, String> {
+        let lacking = || {
+            let name = own.to_token_stream().to_string().replace(' ', "");
+            Err(this.filter(|_| name == "Self").map_or(name, str::to_owned))
+        };
+        match own {
+            Type::Path(path) => {
+                let Some(last) = path.path.segments.last() else {
+                    return lacking();
+                };
+                let name = match (last.ident.to_string(), this) {
+                    (name, Some(this)) if name == "Self" => this.to_owned(),
+                    (name, _) => name,
+                };
+                let inner: Vec<&Type> = match &last.arguments {
+                    PathArguments::AngleBracketed(list) => list
+                        .args
+                        .iter()
+                        .filter_map(|argument| match argument {
+                            GenericArgument::Type(own) => Some(own),
+                            _ => None,
+                        })
+                        .collect(),
+                    _ => Vec::new(),
+                };
+                match (name.as_str(), &inner[..]) {
+                    ("Option", [own]) => self.drawn(own, this).map(|own| quote!(Option<#own>)),
+                    ("Vec", [own]) => self.drawn(own, this).map(|own| quote!(Vec<#own>)),
+                    ("Arc", [own]) => self
+                        .drawn(own, this)
+                        .map(|own| quote!(std::sync::Arc<#own>)),
+                    (name, []) if self.pool.contains(name) => {
+                        let ident = format_ident!("{name}");
+                        Ok(match self.exported.get(name) {
+                            Some(path) => {
+                                let path: syn::Path =
+                                    syn::parse_str(&format!("own::{path}")).expect("a path");
+                                path.to_token_stream()
+                            }
+                            None => ident.to_token_stream(),
+                        })
+                    }
+                    _ => lacking(),
+                }
+            }
+            Type::Tuple(tuple) => {
+                let parts: Vec<TokenStream> = tuple
+                    .elems
+                    .iter()
+                    .map(|part| self.drawn(part, this))
+                    .collect::<Result<_, _>>()?;
+                Ok(quote!((#(#parts),*)))
+            }
+            Type::Array(array) => {
+                let (part, length) = (self.drawn(&array.elem, this)?, &array.len);
+                Ok(quote!([#part; #length]))
+            }
+            _ => lacking(),
+        }
+    }
+
+    fn argument(&self, at: usize, own: &Type, this: Option<&str>) -> Result<Argument, String> {
+        let name = format_ident!("a{at}");
+        // A view borrows the machine and the set of free devices that it is of.
+        let (plain, is_reference) = match own {
+            Type::Reference(reference) if reference.mutability.is_none() => {
+                (&*reference.elem, true)
+            }
+            other => (other, false),
+        };
+        if let Type::Path(path) = plain
+            && let Some(last) = path.path.segments.last()
+            && (last.ident == "View" || last.ident == "Self" && this == Some("View"))
+        {
+            let reference = is_reference.then(|| quote!(&));
+            return Ok(Argument {
+                drawn: quote!(pool::ViewParts),
+                passed: quote!(#reference #name.view()),
+            });
+        }
+        match own {
+            Type::Reference(reference) => {
+                let (drawn, shared) = match &*reference.elem {
+                    Type::Slice(slice) => {
+                        let part = self.drawn(&slice.elem, this)?;
+                        (quote!(Vec<#part>), quote!(&#name[..]))
+                    }
+                    Type::Path(path) if path.path.is_ident("str") => {
+                        let is_static = reference
+                            .lifetime
+                            .as_ref()
+                            .is_some_and(|lifetime| lifetime.ident == "static");
+                        (
+                            quote!(String),
+                            if is_static {
+                                quote!(#name.leak())
+                            } else {
+                                quote!(&#name[..])
+                            },
+                        )
+                    }
+                    other => (self.drawn(other, this)?, quote!(&#name)),
+                };
+                let passed = if reference.mutability.is_some() {
+                    quote!(&mut #name)
+                } else {
+                    shared
+                };
+                Ok(Argument { drawn, passed })
+            }
+            Type::ImplTrait(traits) => {
+                let text = traits.to_token_stream().to_string().replace(' ', "");
+                let drawn = match text.as_str() {
+                    "implInto<String>" | "implInto<Cow<'static,str>>" | "implAsRef<str>" => {
+                        quote!(String)
+                    }
+                    _ => return Err(text),
+                };
+                Ok(Argument {
+                    drawn,
+                    passed: quote!(#name),
+                })
+            }
+            other => Ok(Argument {
+                drawn: self.drawn(other, this)?,
+                passed: quote!(#name),
+            }),
+        }
+    }
+
+    /// A call of a function, or why there is none.
+    fn add(
+        &mut self,
+        signature: &syn::Signature,
+        attributes: &[syn::Attribute],
+        this: Option<&str>,
+    ) {
+        let path = match this {
+            Some(this) => self
+                .exported
+                .get(this)
+                .map(|path| format!("{path}::{}", signature.ident)),
+            None => self.exported.get(&signature.ident.to_string()).cloned(),
+        };
+        // What is not exported cannot be called from outside.
+        let Some(path) = path else { return };
+        if is_conditional(attributes) {
+            return;
+        }
+        let arguments: Result<Vec<Argument>, String> = signature
+            .inputs
+            .iter()
+            .enumerate()
+            .map(|(at, input)| match input {
+                FnArg::Typed(typed) => self.argument(at, &typed.ty, this),
+                FnArg::Receiver(receiver) => self.argument(at, &receiver.ty, this),
+            })
+            .collect();
+        let generic = signature
+            .generics
+            .params
+            .iter()
+            .find(|parameter| !matches!(parameter, syn::GenericParam::Lifetime(_)));
+        let arguments = match (arguments, generic) {
+            (Ok(_), Some(generic)) => Err(generic.to_token_stream().to_string().replace(' ', "")),
+            (arguments, _) => arguments,
+        };
+        match arguments {
+            Err(lacking) => {
+                self.left_out.insert(format!("{path}: {lacking}"));
+            }
+            Ok(arguments) if arguments.is_empty() => {}
+            Ok(arguments) => {
+                let function: syn::ExprPath =
+                    syn::parse_str(&format!("own::{path}")).expect("a path");
+                let may_panic = docs(attributes).contains("# Panics");
+                let (drawn, passed): (Vec<_>, Vec<_>) = arguments
+                    .into_iter()
+                    .map(|argument| (argument.drawn, argument.passed))
+                    .unzip();
+                let names: Vec<_> = (0..drawn.len()).map(|at| format_ident!("a{at}")).collect();
+                let is_lazy = matches!(&signature.output, ReturnType::Type(_, own) if own.to_token_stream().to_string().contains("Iterator"));
+                let end = if is_lazy {
+                    quote!(.take(1000).for_each(drop))
+                } else {
+                    quote!()
+                };
+                let call = quote! {
+                    calls.of(#path, #may_panic, |(#(mut #names,)*): (#(#drawn,)*)| { let _ = #function(#(#passed),*)#end; });
+                };
+                self.calls.insert(path, call);
+            }
+        }
+    }
+}
+
+/// The calls of all public functions of the crate whose sources are in a folder.
+pub(crate) fn generate(source: &Path, pool_file: &Path) -> Generated {
+    let mut calls = Calls {
+        pool: pool(pool_file),
+        exported: exported(source),
+        calls: BTreeMap::new(),
+        left_out: BTreeSet::new(),
+    };
+    let mut files = Vec::new();
+    sources(source, &mut files);
+    files.sort();
+    for item in files.iter().flat_map(|file| parse(file)) {
+        match item {
+            Item::Fn(item) if is_public(&item.vis) => calls.add(&item.sig, &item.attrs, None),
+            Item::Impl(block) if block.trait_.is_none() && !is_conditional(&block.attrs) => {
+                let Type::Path(path) = &*block.self_ty else {
+                    continue;
+                };
+                let Some(last) = path.path.segments.last() else {
+                    continue;
+                };
+                let this = last.ident.to_string();
+                for item in block.items {
+                    if let ImplItem::Fn(item) = item
+                        && is_public(&item.vis)
+                    {
+                        calls.add(&item.sig, &item.attrs, Some(&this));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let lines: Vec<String> = calls
+        .calls
+        .values()
+        .map(|call| format!("    {call}\n"))
+        .collect();
+    let left_out: Vec<String> = calls.left_out.into_iter().collect();
+    let names: String = left_out
+        .iter()
+        .map(|name| format!("    {name:?},\n"))
+        .collect();
+    let text = format!(
+        "// Written by `MAPA_BLESS=1 cargo test -p CRATE --test extremes`. Do not edit.\n\nuse super::*;\n\n\
+         pub(super) fn all(calls: &mut Calls) {{\n{}}}\n\n/// Functions that are not called, with the type that the pool has no values of.\n\
+         pub(super) const LEFT_OUT: &[&str] = &[\n{names}];\n",
+        lines.concat()
+    );
+    Generated { text, left_out }
+}
