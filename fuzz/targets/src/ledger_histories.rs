@@ -80,8 +80,8 @@ impl Books {
 struct History {
     ledger: Ledger,
     books: Books,
-    /// What the books were since the ledger was opened: what a power cut can leave.
-    since_open: Vec<Books>,
+    /// What the books were after each step: what a power cut can leave, as the log is never put into the file here.
+    earlier: Vec<Books>,
     askers: [Requester; 3],
     processes: Processes,
     /// How often the ledger was moved.
@@ -106,7 +106,7 @@ impl History {
         Self {
             ledger: Ledger::open(folder.join("ledger.db")).expect("a new ledger"),
             books: Books::default(),
-            since_open: vec![Books::default()],
+            earlier: vec![Books::default()],
             askers: [alive, dead, earlier],
             processes,
             moves: 0,
@@ -197,14 +197,11 @@ impl History {
                 assert!(failed.is_err());
             }
             // The program is killed: what it has committed is there, closed or not.
-            10 => {
-                self.copy(folder, None);
-                self.since_open = vec![self.books.clone()];
-            }
+            10 => drop(self.copy(folder, None)),
             // The machine loses power: what was not synchronised may be gone, from the end.
             _ => self.cut(folder, choices),
         }
-        self.since_open.push(self.books.clone());
+        self.earlier.push(self.books.clone());
     }
 
     fn grant(&mut self, sync: Durability, choices: &mut Choices<'_>) {
@@ -307,7 +304,7 @@ impl History {
         left.verify().expect("it is whole");
         left.verify_audit().expect("its audit is whole");
         let found = Books::of(&mut left, &self.askers);
-        assert!(self.since_open.contains(&found), "{found:?} was at no time");
+        assert!(self.earlier.contains(&found), "{found:?} was at no time");
     }
 
     fn check(&mut self) {

@@ -137,7 +137,9 @@ impl Collective {
             .collect();
         pairs.sort_unstable();
         pairs.dedup();
-        if n >= 4 && pairs.len() == n * (n - 1) / 2 {
+        // A pattern without edges may have any number of ranks, of which the pairs cannot be counted.
+        let is_whole = n.checked_mul(n.saturating_sub(1)) == Some(2 * pairs.len());
+        if n >= 4 && is_whole {
             Self::Exchange
         } else if n >= 3 && pairs.len() == n - 1 && pattern.is_connected() {
             Self::Tree
