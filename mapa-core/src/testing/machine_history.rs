@@ -9,12 +9,14 @@ use proptest::sample::Index;
 use super::demanding_patterns;
 use crate::allocator::{Allocator, Snapshot};
 use crate::ids::{LeaseId, MachineId, PortId};
+use crate::matching::Placement;
 use crate::mig::Layout;
 use crate::pattern::{Demand, Pattern};
-use crate::policy::{BuiltIn, Decision};
+use crate::policy::{BuiltIn, Decision, Policy};
 use crate::request::Request;
+use crate::state::Usage;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Unit};
-use crate::{Placement, Usage, View};
+use crate::view::View;
 
 /// One step of a [`MachineHistory`]. Numbers and indices are taken modulo what is there; policies are numbered as in
 /// [`BuiltIn::ALL`].
@@ -405,6 +407,6 @@ impl MachineHistory {
     }
 }
 
-fn policy(index: usize) -> Box<dyn crate::Policy> {
+fn policy(index: usize) -> Box<dyn Policy> {
     BuiltIn::named(BuiltIn::ALL[index].name).unwrap()
 }
