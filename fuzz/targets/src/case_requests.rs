@@ -3,12 +3,20 @@
 //! or none, and a list of instances or none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use mapa_case::message::{Op, Request, Status, flags};
 use mapa_node::{Processes, TaskFile, read_task_records};
 use mapa_sched::Time;
 use mapa_system_case::CaseSettings;
 use mapa_system_case_manager::{ClientProcess, Instances, Manager, Settings, SharedInstance};
+
+use crate::folder::folder;
+
+/// One history at a time has the folder.
+static FOLDER: LazyLock<Mutex<PathBuf>> = LazyLock::new(|| Mutex::new(folder("tasks")));
 
 fn manager(folder: &std::path::Path, processes: &Processes) -> Manager {
     let shared = SharedInstance {
@@ -55,8 +63,10 @@ pub fn run(bytes: &[u8]) {
     }
     let processes = Processes::new().expect("procfs");
     let this = processes.own().expect("this process");
-    let folder = std::env::temp_dir().join(format!("mapa-fuzz-{}", this.id.pid));
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let root = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = root.join("history");
+    drop(fs::remove_dir_all(&folder));
+    fs::create_dir_all(&folder).expect("a folder");
     let mut all = manager(&folder, &processes);
     let mut replies = Vec::new();
     // What processes hold by what they were told, by session and task. A repeated call is told again,
@@ -111,6 +121,4 @@ pub fn run(bytes: &[u8]) {
             assert!(is_isolated || held == bytes, "{held} of {bytes}");
         }
     }
-    drop(all);
-    std::fs::remove_dir_all(&folder).expect("the folder");
 }
