@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use mapa_case::message::{Op, Request, Status, flags};
@@ -18,7 +18,7 @@ use crate::folder::folder;
 /// One history at a time has the folder.
 static FOLDER: LazyLock<Mutex<PathBuf>> = LazyLock::new(|| Mutex::new(folder("tasks")));
 
-fn manager(folder: &std::path::Path, processes: &Processes) -> Manager {
+fn manager(folder: &Path, processes: &Processes) -> Manager {
     let shared = SharedInstance {
         cuda_visible_devices: "MIG-0".to_owned(),
         memory: 6_000_000_000,

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ static SOCKET: LazyLock<Mutex<PathBuf>> = LazyLock::new(|| {
     Mutex::new(folder.join("case.sock"))
 });
 
-fn connection(socket: &PathBuf) -> OwnedFd {
+fn connection(socket: &Path) -> OwnedFd {
     let begun = Instant::now();
     loop {
         let fd = socket_with(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(socket: &PathBuf) -> Self {
+    fn new(socket: &Path) -> Self {
         let begun = Instant::now();
         let stream = loop {
             match UnixStream::connect(socket) {
@@ -233,7 +233,7 @@ fn note(held: &mut Held, grant: &Grant) {
 }
 
 struct History<'s> {
-    socket: &'s PathBuf,
+    socket: &'s Path,
     connections: [Option<Connection>; 3],
     held: Held,
     tickets: Vec<i64>,

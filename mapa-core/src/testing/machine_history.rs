@@ -9,14 +9,12 @@ use proptest::sample::Index;
 use super::demanding_patterns;
 use crate::allocator::{Allocator, Snapshot};
 use crate::ids::{LeaseId, MachineId, PortId};
-use crate::matching::Placement;
 use crate::mig::Layout;
 use crate::pattern::{Demand, Pattern};
-use crate::policy::{BuiltIn, Decision, Policy};
+use crate::policy::{BuiltIn, Decision};
 use crate::request::Request;
-use crate::state::Usage;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Unit};
-use crate::view::View;
+use crate::{Placement, Usage, View};
 
 /// One step of a [`MachineHistory`]. Numbers and indices are taken modulo what is there; policies are numbered as in
 /// [`BuiltIn::ALL`].
@@ -407,6 +405,6 @@ impl MachineHistory {
     }
 }
 
-fn policy(index: usize) -> Box<dyn Policy> {
+fn policy(index: usize) -> Box<dyn crate::Policy> {
     BuiltIn::named(BuiltIn::ALL[index].name).unwrap()
 }
