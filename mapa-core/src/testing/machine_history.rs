@@ -1,4 +1,10 @@
 //! Long histories of one machine, compared with simple books.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a check that fails panics"
+)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
