@@ -102,10 +102,10 @@ pub fn run(bytes: &[u8]) {
         }
         for (session, reply) in replies.drain(..) {
             match reply.op.filter(|_| reply.status == Status::Done) {
-                Some(op @ (Op::Begin | Op::Extend)) => {
-                    if heard.insert((session, reply.task, reply.seq, op)) {
-                        held.insert((session, reply.task));
-                    }
+                Some(op @ (Op::Begin | Op::Extend))
+                    if heard.insert((session, reply.task, reply.seq, op)) =>
+                {
+                    held.insert((session, reply.task));
                 }
                 Some(Op::End) => held.retain(|held_task| *held_task != (session, reply.task)),
                 Some(Op::Destroy) => held.retain(|held_task| held_task.0 != session),

@@ -22,7 +22,7 @@ pub fn run(data: &[u8]) {
     let Ok(graph) = machine.graph() else { return };
     let free = graph.all();
     let request = Request::new(Pattern::ring(3))
-        .sensitive(text.len() % 2 == 0)
+        .sensitive(text.len().is_multiple_of(2))
         .limits(Limits::NONE.nodes(1000));
     if let Ok(decision) = preserve().decide(&request, &graph.with_free(&free)) {
         assert_eq!(decision.placement().set().len(), 3);
