@@ -1,15 +1,3 @@
-//! Any bytes are a request, a reply or neither; what is read is written as it was.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use mapa_case::message::{Reply, Request};
-
-fuzz_target!(|bytes: &[u8]| {
-    if let Ok(request) = Request::decode(bytes) {
-        assert_eq!(request.encode(), bytes);
-        assert_eq!(Reply::decode(bytes), None);
-    }
-    if let Some(reply) = Reply::decode(bytes) {
-        assert_eq!(Reply::decode(&reply.encode()), Some(reply));
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mapa_fuzz_targets::case_message::run(data));

@@ -1,32 +1,3 @@
-//! Any text is a fleet's snapshot or refused; a fleet that was restored is saved as what it was
-//! restored from.
 #![no_main]
 
-use std::sync::{Arc, LazyLock};
-
-use libfuzzer_sys::fuzz_target;
-use mapa_core::HardwareGraph;
-use mapa_sched::{Fleet, FleetSnapshot};
-
-static GRAPHS: LazyLock<[Arc<HardwareGraph>; 2]> = LazyLock::new(|| {
-    ["dgx-1v", "summit"].map(|name| {
-        let machine = mapa_topologies::named(name).expect("it is in the catalogue");
-        Arc::new(machine.graph().expect("it is well-formed"))
-    })
-});
-
-fuzz_target!(|text: &str| {
-    // The machines' own numbers are too long to be guessed.
-    let text = text
-        .replace("FIRST", &GRAPHS[0].fingerprint().to_string())
-        .replace("SECOND", &GRAPHS[1].fingerprint().to_string());
-    let Ok(snapshot) = serde_json::from_str::<FleetSnapshot>(&text) else {
-        return;
-    };
-    let Ok(fleet) = Fleet::restore(GRAPHS.clone(), snapshot) else {
-        return;
-    };
-    let saved = fleet.snapshot();
-    let again = Fleet::restore(GRAPHS.clone(), saved.clone()).expect("it was just saved");
-    assert_eq!(again.snapshot(), saved);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mapa_fuzz_targets::fleet_snapshot::run(data));

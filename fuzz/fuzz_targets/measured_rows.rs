@@ -1,29 +1,3 @@
-//! Any text is read or refused; rows that are read can be written and read again, and each asks the model
-//! or says why not.
 #![no_main]
 
-use std::collections::BTreeMap;
-
-use libfuzzer_sys::fuzz_target;
-use mapa_core::Efficiency;
-use mapa_front::measured::{observation, question};
-use mapa_regress::{measured_topology, read_measured, write_measured};
-
-fuzz_target!(|text: &str| {
-    let Ok(rows) = read_measured(text) else {
-        return;
-    };
-    let written = write_measured(&rows).expect("plain cells");
-    assert_eq!(
-        read_measured(&written).expect("what is written can be read"),
-        rows
-    );
-    let file = |name: &str| measured_topology(name).map(|text| text.as_bytes().to_vec());
-    let mut earlier = BTreeMap::new();
-    for row in rows.iter().take(8) {
-        if let Ok(asked) = question(row, &file, &mut earlier) {
-            let own = observation(row, &asked, Efficiency::shipped());
-            assert!(own.is_none_or(|observation| observation.gbps > 0.0));
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mapa_fuzz_targets::measured_rows::run(data));

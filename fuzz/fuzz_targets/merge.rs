@@ -1,28 +1,3 @@
-//! Any two texts that can be read merge, in either order, into a machine with a graph, or are
-//! refused as not of one machine.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use mapa_topologies::{ErrorKind, merge, read};
-
-fuzz_target!(|texts: (&[u8], &[u8])| {
-    let (Ok(a), Ok(b)) = (read(texts.0), read(texts.1)) else {
-        return;
-    };
-    let own = merge(vec![a.clone(), a.clone()]).expect("a dump and itself are of one machine");
-    assert!(own.contradictions.is_empty(), "{:?}", own.contradictions);
-    assert_eq!(
-        own.dump.machine.fabric.device_count(),
-        a.machine.fabric.device_count()
-    );
-    for dumps in [vec![a.clone(), b.clone()], vec![b, a]] {
-        match merge(dumps) {
-            Ok(merged) => {
-                if let Ok(machine) = merged.dump.into_machine() {
-                    machine.graph().expect("what is merged has a graph");
-                }
-            }
-            Err(error) => assert_eq!(error.kind(), ErrorKind::Incomplete, "{error}"),
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mapa_fuzz_targets::merge::run(data));

@@ -1,18 +1,3 @@
-//! Any text is a file of mig-parted or rejected, and its configurations are told against a table of MIG, or refused.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use mapa_front::commands::{PartedRequest, parted};
-
-fuzz_target!(|text: &str| {
-    let request = PartedRequest {
-        gpu: Some("a100-40gb".to_owned()),
-        pci_id: Some("0x20B010DE".to_owned()),
-        ..PartedRequest::default()
-    };
-    if let Ok(answer) = parted(text, None, &request) {
-        for configuration in answer.configurations {
-            assert_eq!(configuration.reason.is_none(), configuration.fits);
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mapa_fuzz_targets::mig_parted::run(data));

@@ -1,38 +1,3 @@
-//! Any text is read or refused; what is read has devices, each profile and each instance once.
 #![no_main]
 
-use std::collections::HashSet;
-
-use libfuzzer_sys::fuzz_target;
-use mapa_topologies::{Kind, Warning, recognise};
-
-fuzz_target!(|text: &str| {
-    let _ = recognise(text);
-    let Ok(dump) = Kind::NvidiaSmiMig.read(text) else {
-        return;
-    };
-    let n = dump.machine.fabric.device_count();
-    assert!(n > 0);
-    let profiles: HashSet<(usize, u32)> = dump
-        .mig_profiles
-        .iter()
-        .map(|p| (p.device.index(), p.id))
-        .collect();
-    assert_eq!(profiles.len(), dump.mig_profiles.len());
-    let instances: HashSet<_> = dump
-        .mig_instances
-        .iter()
-        .map(|i| (i.device.index(), i.instance_id))
-        .collect();
-    assert_eq!(instances.len(), dump.mig_instances.len());
-    assert!(
-        profiles.iter().all(|&(device, _)| device < n)
-            && instances.iter().all(|&(device, _)| device < n)
-    );
-    assert!(
-        dump.machine
-            .warnings
-            .iter()
-            .all(|Warning { line, .. }| line.is_none_or(|line| line >= 1))
-    );
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mapa_fuzz_targets::nvidia_smi_mig::run(data));

@@ -1,27 +1,3 @@
-//! Any text as samples of `nvidia-smi dmon`, beside counters of links in which two of four GPUs
-//! talk.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use mapa_patterns::{Counters, PcieSamples, Reading};
-
-const LINKS: &str = "GPU 0: V\n Link 0: Rx0: 500 KBytes, Tx0: 600 KBytes\nGPU 1: V\n Link 0: Rx0: 600 KBytes, Tx0: 500 KBytes
-GPU 2: V\n Link 0: Rx0: 0 KBytes, Tx0: 0 KBytes\nGPU 3: V\n Link 0: Rx0: 0 KBytes, Tx0: 0 KBytes\n";
-
-fuzz_target!(|text: &str| {
-    let Ok(samples) = PcieSamples::read(text, 1.0) else {
-        return;
-    };
-    let links = Reading::read(LINKS).unwrap();
-    let mut counters = Counters::new(&links);
-    counters.pcie = Some(&samples);
-    let application = counters.application().unwrap();
-    assert!(
-        application.pattern.len() >= 2
-            && application
-                .pattern
-                .edges()
-                .iter()
-                .all(|edge| edge.traffic > 0.0)
-    );
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mapa_fuzz_targets::pcie_counters::run(data));

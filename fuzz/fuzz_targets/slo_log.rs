@@ -1,15 +1,3 @@
-//! Any text is read as a log of decisions or refused; what is read can be decided again. Any text is
-//! read as a job file of tenants or refused.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use mapa_system_slo_log::{read_log, replay_log};
-use mapa_system_slo_sim::read_tenants;
-
-fuzz_target!(|text: &str| {
-    if let Ok(log) = read_log(text) {
-        let replayed = replay_log(&log).expect("numbers that were read can be written");
-        assert_eq!(replayed.decisions, log.len());
-    }
-    let _ = read_tenants(text);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mapa_fuzz_targets::slo_log::run(data));

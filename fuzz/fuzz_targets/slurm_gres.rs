@@ -1,34 +1,3 @@
-//! Any `gres.conf` is read or refused; what is read has a symmetric graph, survives the machine
-//! file, and can be written.
 #![no_main]
 
-mod common;
-
-use common::keeps;
-use libfuzzer_sys::fuzz_target;
-use mapa_topologies::Kind;
-
-fuzz_target!(|text: &str| {
-    let Ok(dump) = Kind::SlurmGres.read(text) else {
-        return;
-    };
-    let devices = dump.machine.fabric.device_count();
-    // A file of other resources names no GPUs.
-    if devices == 0 {
-        return;
-    }
-    assert!(
-        dump.mig_instances
-            .iter()
-            .all(|instance| instance.device.index() < devices)
-    );
-    let written = dump
-        .machine
-        .to_slurm_gres()
-        .expect("what the reader accepts can be written");
-    let back = Kind::SlurmGres
-        .read(&written)
-        .expect("what is written can be read");
-    assert_eq!(back.machine.fabric.device_count(), devices);
-    keeps(&dump.machine);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mapa_fuzz_targets::slurm_gres::run(data));

@@ -42,6 +42,8 @@
 //! });
 //! ```
 
+mod machine_history;
+
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -58,6 +60,8 @@ use crate::topology::{
     DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind,
     PeerAccess, PeerSource,
 };
+
+pub use machine_history::{MachineHistory, MachineStep, machine_steps};
 
 /// Slow and obvious implementations, against which the fast ones are checked.
 pub mod oracle {

@@ -9,7 +9,7 @@ use mapa_core::testing::{free_sets, joined_machines, machines, oracle, patterns}
 use mapa_core::{
     BuiltIn, Candidate, Criterion, Decision, DeviceId, DeviceSet, Fabric, FabricNode,
     HardwareGraph, Limits, LinkClass, NodeKind, Objective, Pattern, Policy, Reason, Refusal,
-    Request, Rules, StopReason, aggregate_gbps,
+    Request, Rules, Shape, StopReason, aggregate_gbps,
     criteria::{lowest_ids, max, min},
     effective_gbps, greedy, lowest_id, preserve, preserved_gbps, topo_aware,
 };
@@ -143,6 +143,23 @@ fn a_search_stopped_early_says_that_its_answer_may_not_be_the_best() {
             .decide(&request, &large.with_free(&free).until(&stop))
             .unwrap();
         assert_eq!(decision.search().stopped, StopReason::Caller);
+    }
+}
+
+#[test]
+fn more_ranks_than_pairs_can_be_counted_are_infeasible_for_every_policy() {
+    let graph = square();
+    for shape in Shape::ALL {
+        for ranks in [1 << 32, usize::MAX / 2, usize::MAX] {
+            let request = Request::new(shape.pattern(ranks));
+            for built_in in BuiltIn::ALL {
+                let decided = built_in
+                    .policy()
+                    .decide(&request, &graph.with_free(&graph.all()));
+                let refusal = decided.unwrap_err();
+                assert_eq!(refusal.kind(), "infeasible", "{}", built_in.name);
+            }
+        }
     }
 }
 

@@ -119,7 +119,7 @@ impl Reader {
 struct Nothing;
 
 impl Files for Nothing {
-    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
+    fn bytes(&self, file: &str, _: mapa_front::FileKind) -> Result<Vec<u8>, Error> {
         Err(Error::at(file, "no files here"))
     }
 
