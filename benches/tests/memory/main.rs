@@ -69,6 +69,9 @@ impl Done {
     }
 }
 
+/// What reads bytes.
+pub type Read = Box<dyn Fn(&[u8]) -> Done>;
+
 /// A reader, and good texts of its kind.
 pub struct Reader {
     pub name: String,
@@ -78,7 +81,7 @@ pub struct Reader {
     pub times: usize,
     pub constant: usize,
     pub samples: Vec<String>,
-    pub read: Box<dyn Fn(&[u8]) -> Done>,
+    pub read: Read,
 }
 
 impl Reader {

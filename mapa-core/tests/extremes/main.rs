@@ -5,6 +5,7 @@
 
 #[allow(dead_code, unused_mut, unused_parens, reason = "it is generated")]
 #[rustfmt::skip]
+#[allow(clippy::all, reason = "it is generated")]
 mod calls;
 mod generate;
 mod pool;
