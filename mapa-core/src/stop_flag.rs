@@ -24,7 +24,9 @@ thread_local! {
 ///
 /// let flag = StopFlag::new();
 /// flag.set(); // A timer would do this.
-/// let graph = mapa_core::Fabric::new().lower()?;
+/// let mut fabric = mapa_core::Fabric::new();
+/// fabric.add_device("GPU0")?;
+/// let graph = fabric.lower()?;
 /// let ring = Pattern::ring(300);
 /// // The symmetries of the ring are not computed.
 /// let matcher = flag.watch(|| MatchConfig::new().compile(&ring));

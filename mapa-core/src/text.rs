@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 /// The most bytes of a file in TOML: machines, models, patterns, settings. Its parser needs up to three hundred times the
-/// memory of a hostile file; a machine of a thousand links has 100 KB.
-pub const MAX_TOML_BYTES: usize = 1 << 20;
+/// memory of a hostile file; a machine of a thousand links has 100 KB, and a pattern in which 512 ranks all talk 1.6 MB.
+pub const MAX_TOML_BYTES: usize = 2 << 20;
 
-/// The longest quotation that stays whole in a message, characters.
-const MOST_QUOTED: usize = 80;
+/// The longest quotation that stays whole in a message, characters: commands that a message names have up to 120.
+const MOST_QUOTED: usize = 160;
 
 /// The longest word outside quotations that stays whole, characters: paths are long.
 const MOST_OF_WORD: usize = 300;
@@ -27,7 +27,7 @@ pub fn check_size(bytes: usize, most: usize) -> Result<(), String> {
 }
 
 /// A message that quotes input, fit to be shown: what stands between backticks is cut after 60 characters if it has more
-/// than 80, long words elsewhere and messages of more than 4,000 bytes are cut too, and characters that change what a
+/// than 160, long words elsewhere and messages of more than 4,000 bytes are cut too, and characters that change what a
 /// terminal shows (controls but line breaks and tabs, changes of direction) are escaped. A message that is fit stays as it is.
 /// O(length).
 ///
@@ -35,7 +35,7 @@ pub fn check_size(bytes: usize, most: usize) -> Result<(), String> {
 /// ```
 /// use mapa_core::shortened;
 ///
-/// let message = format!("line 3: `{}\u{1b}[2J`: expected a number", "9".repeat(100));
+/// let message = format!("line 3: `{}\u{1b}[2J`: expected a number", "9".repeat(200));
 /// let shown = shortened(&message);
 /// assert_eq!(shown, format!("line 3: `{}...`: expected a number", "9".repeat(60)));
 /// assert_eq!(shortened("`\u{1b}[2J`: expected a number"), "`\\u{1b}[2J`: expected a number");
@@ -55,6 +55,11 @@ pub fn shortened(message: &str) -> Cow<'_, str> {
         } else {
             for word in piece.split_inclusive(char::is_whitespace) {
                 push(&mut shown, word, MOST_OF_WORD);
+                // What ends the word belongs to the message around it.
+                if word.chars().nth(MOST_OF_WORD).is_some() {
+                    let ends = |c: char| c.is_whitespace() || matches!(c, ':' | ',' | ';' | ')');
+                    shown.push_str(&word[word.trim_end_matches(ends).len()..]);
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ fn the_lowest_and_the_highest_points_still_find_a_group() {
     for points in [i32::MIN, i32::MIN / 2, i32::MAX] {
         let policy = best_partition("same", move |_, _, _| points);
         for k in 1..=6 {
-            let decision = policy.decide(&Request::new(Pattern::ring(k)), &graph.with_free(&free));
+            let decision = policy.decide(&Request::new(Pattern::chain(k)), &graph.with_free(&free));
             let set = decision.unwrap().placement().set();
             assert_eq!(set, DeviceSet::first_n(k), "{points}, {k}");
         }

@@ -29,7 +29,7 @@ const CONSTANT: usize = 2 << 20;
 /// What a reader may need of memory, in times of its input.
 const TIMES: usize = 10;
 
-/// The same for a reader with a stated limit of 1 MiB: at most 320 MiB.
+/// The same for a reader with a stated limit: at most 320 times as much, 640 MiB for the 2 MiB of TOML.
 const TIMES_LIMITED: usize = 320;
 
 /// The same for a reader with a stated count of rows.

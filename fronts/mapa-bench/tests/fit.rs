@@ -557,7 +557,7 @@ fn slopes_of_contention_come_from_runs_and_go_into_profiles_that_commands_take()
     );
     insta::assert_snapshot!(
         error(&format!("profile {runs} --demand Bloom7b1=17.65")),
-        @"error: job `Bloom560m`: its demand is missing: expected --demand Bloom560m=GB/s"
+        @"error: FOLDER/runs.csv: job `Bloom560m`: its demand is missing: expected --demand Bloom560m=GB/s"
     );
     insta::assert_snapshot!(
         error(&format!("profile {runs} {demand} --demand x=1")),

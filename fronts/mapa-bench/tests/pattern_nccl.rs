@@ -122,7 +122,7 @@ fn what_cannot_be_read_is_refused_with_file_and_line() {
     assert_eq!(no("pattern from-nccl -").1, 2);
     insta::assert_snapshot!(
         error("pattern from-nccl Cargo.toml"),
-        @"error: no line of NCCL: expected `host:pid:tid [device] NCCL INFO ...` (NCCL_DEBUG=INFO)"
+        @"error: Cargo.toml: no line of NCCL: expected `host:pid:tid [device] NCCL INFO ...` (NCCL_DEBUG=INFO)"
     );
     insta::assert_snapshot!(
         error(&format!("pattern from-nccl {JOB} --algorithm star")),

@@ -92,7 +92,7 @@ fn two_readings_are_compared_and_what_is_wrong_names_file_and_line() {
     );
     insta::assert_snapshot!(
         error(&format!("pattern from-nvlink {before} --devices 0,99")),
-        @"error: --devices 99: device `99` is not in the reading: expected one of GPU0, GPU1"
+        @"error: FOLDER/before.txt: --devices 99: device `99` is not in the reading: expected one of GPU0, GPU1"
     );
     insta::assert_snapshot!(
         error(&format!("pattern from-nvlink {before} --machine no-such-machine")),

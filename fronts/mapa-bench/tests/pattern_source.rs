@@ -100,7 +100,7 @@ fn a_program_elsewhere_is_noted() {
 fn what_is_missing_is_named() {
     insta::assert_snapshot!(
         error(&format!("pattern from-source {LAYER}")),
-        @"error: the source does not say how many ranks there are: expected their number (--gpus K)"
+        @"error: ../../mapa-patterns/tests/programs/layer.cpp: the source does not say how many ranks there are: expected their number (--gpus K)"
     );
     let (refused, status) = no(&format!("pattern from-source {LAYER} --json"));
     assert_eq!((refused["error"].is_string(), status), (true, 2));

@@ -57,7 +57,7 @@ pub fn open(file: impl AsRef<Path>) -> io::Result<Input> {
 /// std::fs::write(&file, "name = \"mine\"")?;
 /// assert_eq!(mapa_io::read(&file, 1 << 20)?, b"name = \"mine\"");
 /// let error = mapa_io::read(&file, 4).unwrap_err();
-/// assert_eq!(error.to_string(), "has more than 4 bytes, expected at most so many");
+/// assert_eq!(error.to_string(), "has more than 4 bytes: expected at most 4 bytes");
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn read(file: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
@@ -82,7 +82,7 @@ fn too_long(most: u64) -> io::Error {
     };
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("has more than {most}, expected at most so many"),
+        format!("has more than {most}: expected at most {most}"),
     )
 }
 

@@ -29,7 +29,7 @@ impl PciPlace {
             });
         }
         let place = text.split_once('.').map_or(text, |(place, _)| place);
-        let parts: Vec<&str> = place.split(':').collect();
+        let parts: Vec<&str> = place.splitn(4, ':').collect();
         match parts[..] {
             [bus, device] => Some(Self {
                 domain: None,

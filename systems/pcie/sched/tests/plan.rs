@@ -307,7 +307,7 @@ fn settings_in_words_are_those_of_the_type_and_wrong_ones_are_named() {
     });
     insta::assert_snapshot!(said.join("\n"), @r#"
     "pcie-plan,model=fair" -> scheduler `pcie-plan,model=fair`: `model=fair`: expected eq-2 or max-min
-    "pcie-plan,search=many" -> scheduler `pcie-plan,search=many`: `search=many`: expected a whole number
+    "pcie-plan,search=many" -> scheduler `pcie-plan,search=many`: `search=many`: expected a whole number, at most 1000000
     "pcie-plan,wait=-1" -> scheduler `pcie-plan,wait=-1`: `wait=-1`: expected seconds from 0 on, or none
     "#);
 }
