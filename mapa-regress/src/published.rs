@@ -96,10 +96,16 @@ impl Finding {
     }
 
     /// |A θ|² over the nearest value of |b|² - |r|² that the printed figures allow; 1 if they
-    /// agree.
+    /// agree, NaN if the figures allow none.
     #[must_use]
     pub fn excess(&self) -> f64 {
-        self.explained / self.explained.clamp(self.printed.0, self.printed.1)
+        let (least, most) = self.printed;
+        // To clamp to no range panics.
+        if least <= most {
+            self.explained / self.explained.clamp(least, most)
+        } else {
+            f64::NAN
+        }
     }
 }
 
@@ -334,9 +340,12 @@ pub fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     (size > 0.0).then(|| xy / size)
 }
 
+/// The most numbers that [`share_of_choices`] counts in: 128 MiB.
+const MOST_CHOICE_CELLS: usize = 1 << 24;
+
 /// The share of all choices of `chosen` samples for which |A θ|² is within the range that the
 /// printed figures allow: the probability that a random choice agrees with the figures. It is
-/// counted exactly, with each square rounded to whole (GB/s)².
+/// counted exactly, with each square rounded to whole (GB/s)². `None` if c S is above 16,777,216.
 ///
 /// # Complexity
 /// O(N c S) for N samples, c of them chosen, and a sum of squares S.
@@ -346,12 +355,20 @@ pub fn share_of_choices(
     chosen: usize,
     model: &LinkModel,
     printed: &Printed,
-) -> f64 {
+) -> Option<f64> {
+    if chosen > links.len() {
+        return Some(0.0);
+    }
     let squares: Vec<usize> = links
         .iter()
         .map(|links| model.predict(links).powi(2).round() as usize)
         .collect();
-    let total: usize = squares.iter().sum();
+    let total = squares
+        .iter()
+        .fold(0usize, |sum, &square| sum.saturating_add(square));
+    if total.saturating_mul(chosen.max(1)) > MOST_CHOICE_CELLS {
+        return None;
+    }
     // By number of samples and sum: how many choices there are. Floating point, as with many
     // samples the numbers exceed 64 bits. Each sample is added to the choices without it. Counts go down, so that none
     // has it twice.
@@ -368,12 +385,12 @@ pub fn share_of_choices(
     let (least, most) = printed.explained(chosen);
     let all: f64 = ways[chosen].iter().sum();
     if all == 0.0 {
-        return 0.0;
+        return Some(0.0);
     }
     let by_sum = ways[chosen].iter().enumerate();
     let within: f64 = by_sum
         .filter(|(sum, _)| (least..=most).contains(&(*sum as f64)))
         .map(|(_, ways)| ways)
         .sum();
-    within / all
+    Some(within / all)
 }

@@ -104,7 +104,8 @@ fn what_the_page_says_besides_the_tables() {
     assert!((of(0).ridge.0..of(0).ridge.1).contains(&0.01));
     let length: f64 = Coefficients::FULL.0.iter().map(|theta| theta * theta).sum();
     on_page(&format!("‖θ‖² = {length:.0}"));
-    let share = share_of_choices(&sets[0].links, 31, &LinkModel::paper(), &printed);
+    let share =
+        share_of_choices(&sets[0].links, 31, &LinkModel::paper(), &printed).expect("few squares");
     on_page(&format!("61,523,748 choices of 31, {:.3} %", 100.0 * share));
     // None agrees, all have full rank.
     assert!(
@@ -196,7 +197,7 @@ fn shares_of_choices_are_those_of_all_choices() {
         .filter(|sum| (least..=most).contains(sum))
         .count();
     assert!(within > 0 && within < choices.len());
-    let share = share_of_choices(&links, 5, &model, &figures);
+    let share = share_of_choices(&links, 5, &model, &figures).expect("few squares");
     assert!(
         (share - within as f64 / choices.len() as f64).abs() < 1e-12,
         "{share} {within}"

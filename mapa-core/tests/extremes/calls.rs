@@ -1,9 +1,13 @@
 // Written by `MAPA_BLESS=1 cargo test -p CRATE --test extremes`. Do not edit.
 
+use std::str::FromStr;
+use std::time::Duration;
+
 use super::*;
 
 pub(super) fn all(calls: &mut Calls) {
     calls . of ("AllToAll::new" , false , | (mut a0 ,) : (own :: Rates ,) | { let _ = own :: AllToAll :: new (a0) ; }) ;
+    calls . of ("Allocator::allocate" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Allocator , Box < dyn mapa_core :: Policy > , own :: Request ,) | { let _ = own :: Allocator :: allocate (& mut a0 , a1 , & a2) ; }) ;
     calls . of ("Allocator::begin_repartition" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Allocator , own :: DeviceId , own :: mig :: Layout ,) | { let _ = own :: Allocator :: begin_repartition (& mut a0 , a1 , a2) ; }) ;
     calls . of ("Allocator::cordon" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Allocator , own :: DeviceId , bool ,) | { let _ = own :: Allocator :: cordon (& mut a0 , a1 , a2) ; }) ;
     calls . of ("Allocator::cordoned" , false , | (mut a0 ,) : (own :: Allocator ,) | { let _ = own :: Allocator :: cordoned (& a0) ; }) ;
@@ -28,8 +32,11 @@ pub(super) fn all(calls: &mut Calls) {
     calls . of ("Census::of" , true , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (own :: Pattern , Vec < own :: DeviceId > , own :: HardwareGraph , own :: Tiers ,) | { let _ = own :: Census :: of (& a0 , & a1 [..] , & a2 , & a3) ; }) ;
     calls . of ("Census::xyz" , false , | (mut a0 ,) : (own :: Census ,) | { let _ = own :: Census :: xyz (& a0) ; }) ;
     calls . of ("Channels::new" , false , | (mut a0 , mut a1 ,) : (own :: Rates , Vec < f64 > ,) | { let _ = own :: Channels :: new (a0 , & a1 [..]) ; }) ;
+    calls . of ("Class::from_str" , false , | (mut a0 ,) : (String ,) | { let _ = own :: Class :: from_str (& a0 [..]) ; }) ;
     calls . of ("Coefficients::in_domain" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Pattern , Vec < own :: DeviceId > , own :: HardwareGraph ,) | { let _ = own :: Coefficients :: in_domain (& a0 , & a1 [..] , & a2) ; }) ;
     calls . of ("Coefficients::predict" , false , | (mut a0 , mut a1 ,) : (own :: Coefficients , own :: Census ,) | { let _ = own :: Coefficients :: predict (& a0 , & a1) ; }) ;
+    calls . of ("Decision::checked" , false , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (String , own :: Request , ViewParts , Vec < own :: DeviceId > ,) | { let _ = own :: Decision :: checked (a0 , & a1 , & a2 . view () , a3) ; }) ;
+    calls . of ("Decision::of_use" , false , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (String , own :: Request , ViewParts , Vec < own :: DeviceId > ,) | { let _ = own :: Decision :: of_use (a0 , & a1 , & a2 . view () , a3) ; }) ;
     calls . of ("Demand::at_least" , false , | (mut a0 ,) : (own :: mig :: Size ,) | { let _ = own :: Demand :: at_least (a0) ; }) ;
     calls . of ("Demand::exclusive" , false , | (mut a0 ,) : (own :: Demand ,) | { let _ = own :: Demand :: exclusive (a0) ; }) ;
     calls . of ("Demand::is_shared" , false , | (mut a0 ,) : (own :: Demand ,) | { let _ = own :: Demand :: is_shared (& a0) ; }) ;
@@ -105,10 +112,12 @@ pub(super) fn all(calls: &mut Calls) {
     calls . of ("Graph::edge_count" , false , | (mut a0 ,) : (own :: Graph ,) | { let _ = own :: Graph :: edge_count (& a0) ; }) ;
     calls . of ("Graph::edges" , false , | (mut a0 ,) : (own :: Graph ,) | { let _ = own :: Graph :: edges (& a0) . take (1000) . for_each (drop) ; }) ;
     calls . of ("Graph::is_empty" , false , | (mut a0 ,) : (own :: Graph ,) | { let _ = own :: Graph :: is_empty (& a0) ; }) ;
+    calls . of ("Graph::labelled" , false , | (mut a0 , mut a1 ,) : (Vec < u32 > , Vec < (u32 , u32) > ,) | { let _ = own :: Graph :: labelled (a0 , a1) ; }) ;
     calls . of ("Graph::labels" , false , | (mut a0 ,) : (own :: Graph ,) | { let _ = own :: Graph :: labels (& a0) ; }) ;
     calls . of ("Graph::len" , false , | (mut a0 ,) : (own :: Graph ,) | { let _ = own :: Graph :: len (& a0) ; }) ;
     calls . of ("Graph::loops" , false , | (mut a0 ,) : (own :: Graph ,) | { let _ = own :: Graph :: loops (& a0) ; }) ;
     calls . of ("Graph::neighbours" , false , | (mut a0 , mut a1 ,) : (own :: Graph , u32 ,) | { let _ = own :: Graph :: neighbours (& a0 , a1) ; }) ;
+    calls . of ("Graph::new" , false , | (mut a0 , mut a1 ,) : (usize , Vec < (u32 , u32) > ,) | { let _ = own :: Graph :: new (a0 , a1) ; }) ;
     calls . of ("HardwareGraph::all" , false , | (mut a0 ,) : (own :: HardwareGraph ,) | { let _ = own :: HardwareGraph :: all (& a0) ; }) ;
     calls . of ("HardwareGraph::assumed_link_gbps" , false , | (mut a0 ,) : (own :: HardwareGraph ,) | { let _ = own :: HardwareGraph :: assumed_link_gbps (& a0) ; }) ;
     calls . of ("HardwareGraph::candidates" , false , | (mut a0 , mut a1 ,) : (own :: HardwareGraph , own :: Demand ,) | { let _ = own :: HardwareGraph :: candidates (& a0 , & a1) ; }) ;
@@ -129,6 +138,7 @@ pub(super) fn all(calls: &mut Calls) {
     calls . of ("HardwareGraph::model" , false , | (mut a0 , mut a1 ,) : (own :: HardwareGraph , own :: DeviceId ,) | { let _ = own :: HardwareGraph :: model (& a0 , a1) ; }) ;
     calls . of ("HardwareGraph::neighbours" , true , | (mut a0 , mut a1 ,) : (own :: HardwareGraph , own :: DeviceId ,) | { let _ = own :: HardwareGraph :: neighbours (& a0 , a1) ; }) ;
     calls . of ("HardwareGraph::numa_nodes" , false , | (mut a0 ,) : (own :: HardwareGraph ,) | { let _ = own :: HardwareGraph :: numa_nodes (& a0) ; }) ;
+    calls . of ("HardwareGraph::of_pairs" , false , | (mut a0 , mut a1 ,) : (Vec < String > , Vec < (usize , usize , own :: LinkClass , f64) > ,) | { let _ = own :: HardwareGraph :: of_pairs (a0 . iter () . map (| part | & part [..]) , a1) ; }) ;
     calls . of ("HardwareGraph::offered" , false , | (mut a0 ,) : (own :: HardwareGraph ,) | { let _ = own :: HardwareGraph :: offered (& a0) ; }) ;
     calls . of ("HardwareGraph::offers" , true , | (mut a0 , mut a1 ,) : (own :: HardwareGraph , Vec < own :: DeviceId > ,) | { let _ = own :: HardwareGraph :: offers (& a0 , & a1 [..]) ; }) ;
     calls . of ("HardwareGraph::overlap" , false , | (mut a0 , mut a1 ,) : (own :: HardwareGraph , own :: DeviceId ,) | { let _ = own :: HardwareGraph :: overlap (& a0 , a1) ; }) ;
@@ -165,6 +175,7 @@ pub(super) fn all(calls: &mut Calls) {
     calls . of ("Limits::matches" , false , | (mut a0 , mut a1 ,) : (own :: Limits , u64 ,) | { let _ = own :: Limits :: matches (a0 , a1) ; }) ;
     calls . of ("Limits::nodes" , false , | (mut a0 , mut a1 ,) : (own :: Limits , u64 ,) | { let _ = own :: Limits :: nodes (a0 , a1) ; }) ;
     calls . of ("Link::exists" , false , | (mut a0 ,) : (own :: Link ,) | { let _ = own :: Link :: exists (a0) ; }) ;
+    calls . of ("LinkClass::from_str" , false , | (mut a0 ,) : (String ,) | { let _ = own :: LinkClass :: from_str (& a0 [..]) ; }) ;
     calls . of ("LinkClass::is_direct" , false , | (mut a0 ,) : (own :: LinkClass ,) | { let _ = own :: LinkClass :: is_direct (a0) ; }) ;
     calls . of ("LinkClass::is_host" , false , | (mut a0 ,) : (own :: LinkClass ,) | { let _ = own :: LinkClass :: is_host (a0) ; }) ;
     calls . of ("LinkModel::domain" , false , | (mut a0 ,) : (own :: LinkModel ,) | { let _ = own :: LinkModel :: domain (& a0) ; }) ;
@@ -178,23 +189,27 @@ pub(super) fn all(calls: &mut Calls) {
     calls . of ("LinkModel::terms" , false , | (mut a0 ,) : (own :: LinkModel ,) | { let _ = own :: LinkModel :: terms (& a0) ; }) ;
     calls . of ("LinkModel::tiers" , false , | (mut a0 ,) : (own :: LinkModel ,) | { let _ = own :: LinkModel :: tiers (& a0) ; }) ;
     calls . of ("LinkModel::with_source" , false , | (mut a0 , mut a1 ,) : (own :: LinkModel , String ,) | { let _ = own :: LinkModel :: with_source (a0 , a1) ; }) ;
+    calls . of ("LinkModel::with_statistics" , false , | (mut a0 , mut a1 ,) : (own :: LinkModel , std :: collections :: BTreeMap < String , f64 > ,) | { let _ = own :: LinkModel :: with_statistics (a0 , a1) ; }) ;
     calls . of ("Lots::new" , false , | (mut a0 , mut a1 ,) : (String , u64 ,) | { let _ = own :: Lots :: new (& a0 [..] , a1) ; }) ;
     calls . of ("MatchConfig::by_rank" , false , | (mut a0 , mut a1 ,) : (own :: MatchConfig , bool ,) | { let _ = own :: MatchConfig :: by_rank (a0 , a1) ; }) ;
     calls . of ("MatchConfig::compile" , false , | (mut a0 , mut a1 ,) : (own :: MatchConfig , own :: Pattern ,) | { let _ = own :: MatchConfig :: compile (a0 , & a1) ; }) ;
     calls . of ("MatchConfig::compile_graph" , false , | (mut a0 , mut a1 ,) : (own :: MatchConfig , own :: Graph ,) | { let _ = own :: MatchConfig :: compile_graph (a0 , & a1) ; }) ;
     calls . of ("MatchConfig::distinct" , false , | (mut a0 , mut a1 ,) : (own :: MatchConfig , bool ,) | { let _ = own :: MatchConfig :: distinct (a0 , a1) ; }) ;
     calls . of ("MatchConfig::induced" , false , | (mut a0 , mut a1 ,) : (own :: MatchConfig , bool ,) | { let _ = own :: MatchConfig :: induced (a0 , a1) ; }) ;
+    calls . of ("ModelShape::from_str" , false , | (mut a0 ,) : (String ,) | { let _ = own :: ModelShape :: from_str (& a0 [..]) ; }) ;
     calls . of ("Objective::blind_to_ids" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Objective :: blind_to_ids (a0) ; }) ;
     calls . of ("Objective::form" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Objective :: form (& a0) ; }) ;
     calls . of ("Objective::name" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Objective :: name (& a0) ; }) ;
     calls . of ("Objective::of_set" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Objective :: of_set (a0) ; }) ;
     calls . of ("Objective::symmetric" , false , | (mut a0 ,) : (own :: Objective ,) | { let _ = own :: Objective :: symmetric (a0) ; }) ;
+    calls . of ("Operation::from_str" , false , | (mut a0 ,) : (String ,) | { let _ = own :: Operation :: from_str (& a0 [..]) ; }) ;
     calls . of ("Operation::is_collective" , false , | (mut a0 ,) : (own :: Operation ,) | { let _ = own :: Operation :: is_collective (a0) ; }) ;
     calls . of ("Operation::is_of_host" , false , | (mut a0 ,) : (own :: Operation ,) | { let _ = own :: Operation :: is_of_host (a0) ; }) ;
     calls . of ("Parallelism::bytes" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: bytes (& a0 , a1) ; }) ;
     calls . of ("Parallelism::default_bytes" , false , | (mut a0 , mut a1 ,) : (own :: Dimension , bool ,) | { let _ = own :: Parallelism :: default_bytes (a0 , a1) ; }) ;
     calls . of ("Parallelism::degree" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: degree (& a0 , a1) ; }) ;
     calls . of ("Parallelism::dimensions" , false , | (mut a0 ,) : (own :: Parallelism ,) | { let _ = own :: Parallelism :: dimensions (& a0) . take (1000) . for_each (drop) ; }) ;
+    calls . of ("Parallelism::from_str" , false , | (mut a0 ,) : (String ,) | { let _ = own :: Parallelism :: from_str (& a0 [..]) ; }) ;
     calls . of ("Parallelism::group_size" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: group_size (& a0 , a1) ; }) ;
     calls . of ("Parallelism::groups" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: groups (& a0 , a1) ; }) ;
     calls . of ("Parallelism::is_all_to_all" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Dimension ,) | { let _ = own :: Parallelism :: is_all_to_all (& a0 , a1) ; }) ;
@@ -208,12 +223,14 @@ pub(super) fn all(calls: &mut Calls) {
     calls . of ("Parallelism::with_experts" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Parallelism , usize , bool ,) | { let _ = own :: Parallelism :: with_experts (a0 , a1 , a2) ; }) ;
     calls . of ("Parallelism::with_order" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , String ,) | { let _ = own :: Parallelism :: with_order (a0 , & a1 [..]) ; }) ;
     calls . of ("Parallelism::with_sequence" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Parallelism , usize , bool ,) | { let _ = own :: Parallelism :: with_sequence (a0 , a1 , a2) ; }) ;
+    calls . of ("Part::from_str" , false , | (mut a0 ,) : (String ,) | { let _ = own :: Part :: from_str (& a0 [..]) ; }) ;
     calls . of ("Pattern::all_to_all" , false , | (mut a0 ,) : (usize ,) | { let _ = own :: Pattern :: all_to_all (a0) ; }) ;
     calls . of ("Pattern::binary_tree" , false , | (mut a0 ,) : (usize ,) | { let _ = own :: Pattern :: binary_tree (a0) ; }) ;
     calls . of ("Pattern::chain" , false , | (mut a0 ,) : (usize ,) | { let _ = own :: Pattern :: chain (a0) ; }) ;
     calls . of ("Pattern::demands" , false , | (mut a0 ,) : (own :: Pattern ,) | { let _ = own :: Pattern :: demands (& a0) ; }) ;
     calls . of ("Pattern::each" , false , | (mut a0 , mut a1 ,) : (own :: Pattern , own :: Demand ,) | { let _ = own :: Pattern :: each (& a0 , a1) ; }) ;
     calls . of ("Pattern::edges" , false , | (mut a0 ,) : (own :: Pattern ,) | { let _ = own :: Pattern :: edges (& a0) ; }) ;
+    calls . of ("Pattern::from_edges" , false , | (mut a0 , mut a1 ,) : (usize , Vec < (u16 , u16 , f64) > ,) | { let _ = own :: Pattern :: from_edges (a0 , a1) ; }) ;
     calls . of ("Pattern::independent" , false , | (mut a0 ,) : (usize ,) | { let _ = own :: Pattern :: independent (a0) ; }) ;
     calls . of ("Pattern::is_empty" , false , | (mut a0 ,) : (own :: Pattern ,) | { let _ = own :: Pattern :: is_empty (& a0) ; }) ;
     calls . of ("Pattern::len" , false , | (mut a0 ,) : (own :: Pattern ,) | { let _ = own :: Pattern :: len (& a0) ; }) ;
@@ -243,11 +260,13 @@ pub(super) fn all(calls: &mut Calls) {
     calls . of ("Rules::new" , false , | (mut a0 ,) : (String ,) | { let _ = own :: Rules :: new (a0) ; }) ;
     calls . of ("Rules::report" , false , | (mut a0 , mut a1 ,) : (own :: Rules , own :: Objective ,) | { let _ = own :: Rules :: report (a0 , a1) ; }) ;
     calls . of ("Rules::report_paper_scores" , false , | (mut a0 ,) : (own :: Rules ,) | { let _ = own :: Rules :: report_paper_scores (a0) ; }) ;
-    calls . of ("Seat::new" , false , | (mut a0 , mut a1 , mut a2 ,) : (pool :: ViewParts , own :: Demand , own :: DeviceId ,) | { let _ = own :: Seat :: new (a0 . view () , & a1 , a2) ; }) ;
+    calls . of ("Seat::new" , false , | (mut a0 , mut a1 , mut a2 ,) : (ViewParts , own :: Demand , own :: DeviceId ,) | { let _ = own :: Seat :: new (a0 . view () , & a1 , a2) ; }) ;
+    calls . of ("Sensitivity::from_str" , false , | (mut a0 ,) : (String ,) | { let _ = own :: Sensitivity :: from_str (& a0 [..]) ; }) ;
     calls . of ("Sensitivity::is_sensitive" , false , | (mut a0 ,) : (own :: Sensitivity ,) | { let _ = own :: Sensitivity :: is_sensitive (a0) ; }) ;
     calls . of ("Sensitivity::known" , false , | (mut a0 ,) : (own :: Sensitivity ,) | { let _ = own :: Sensitivity :: known (a0) ; }) ;
     calls . of ("SetScores::covers" , false , | (mut a0 ,) : (own :: HardwareGraph ,) | { let _ = own :: SetScores :: covers (& a0) ; }) ;
     calls . of ("SetScores::of" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: HardwareGraph , own :: Objective , own :: Pattern ,) | { let _ = own :: SetScores :: of (& a0 , & a1 , & a2) ; }) ;
+    calls . of ("Shape::from_str" , false , | (mut a0 ,) : (String ,) | { let _ = own :: Shape :: from_str (& a0 [..]) ; }) ;
     calls . of ("Shape::pattern" , false , | (mut a0 , mut a1 ,) : (own :: Shape , usize ,) | { let _ = own :: Shape :: pattern (a0 , a1) ; }) ;
     calls . of ("StepTime::new" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Rates ,) | { let _ = own :: StepTime :: new (& a0 , a1) ; }) ;
     calls . of ("Term::eq_2" , false , | (mut a0 ,) : (usize ,) | { let _ = own :: Term :: eq_2 (a0) ; }) ;
@@ -260,29 +279,31 @@ pub(super) fn all(calls: &mut Calls) {
     calls . of ("Tiers::new" , false , | (mut a0 ,) : (Vec < own :: LinkClass > ,) | { let _ = own :: Tiers :: new (& a0 [..]) ; }) ;
     calls . of ("Tiers::of" , false , | (mut a0 , mut a1 ,) : (own :: Tiers , own :: LinkClass ,) | { let _ = own :: Tiers :: of (& a0 , a1) ; }) ;
     calls . of ("TreePacking::new" , false , | (mut a0 ,) : (own :: Rates ,) | { let _ = own :: TreePacking :: new (a0) ; }) ;
+    calls . of ("Use::from_str" , false , | (mut a0 ,) : (String ,) | { let _ = own :: Use :: from_str (& a0 [..]) ; }) ;
     calls . of ("Verifier::new" , false , | (mut a0 , mut a1 ,) : (own :: Pattern , own :: HardwareGraph ,) | { let _ = own :: Verifier :: new (& a0 , & a1) ; }) ;
-    calls . of ("View::as_if_free" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceSet ,) | { let _ = own :: View :: as_if_free (a0 . view () , & a1) ; }) ;
-    calls . of ("View::as_if_idle" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: as_if_idle (a0 . view ()) ; }) ;
-    calls . of ("View::as_if_repartitioned" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: as_if_repartitioned (a0 . view ()) ; }) ;
-    calls . of ("View::changing_to" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: changing_to (& a0 . view () , a1) ; }) ;
-    calls . of ("View::free" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: free (& a0 . view ()) ; }) ;
-    calls . of ("View::free_memory" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: free_memory (& a0 . view () , a1) ; }) ;
-    calls . of ("View::graph" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: graph (& a0 . view ()) ; }) ;
-    calls . of ("View::has_room" , false , | (mut a0 , mut a1 , mut a2 ,) : (pool :: ViewParts , own :: Demand , own :: DeviceId ,) | { let _ = own :: View :: has_room (& a0 . view () , & a1 , a2) ; }) ;
-    calls . of ("View::instances_in_use" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: instances_in_use (& a0 . view () , a1) ; }) ;
-    calls . of ("View::is_cordoned" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: is_cordoned (& a0 . view () , a1) ; }) ;
-    calls . of ("View::is_of_free_set" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: is_of_free_set (& a0 . view ()) ; }) ;
-    calls . of ("View::layout_of" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: layout_of (& a0 . view () , a1) ; }) ;
-    calls . of ("View::limited_to" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceSet ,) | { let _ = own :: View :: limited_to (a0 . view () , & a1) ; }) ;
-    calls . of ("View::machine" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: machine (& a0 . view ()) ; }) ;
-    calls . of ("View::parts_of" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: parts_of (& a0 . view () , a1) . take (1000) . for_each (drop) ; }) ;
-    calls . of ("View::present" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: present (& a0 . view ()) ; }) ;
-    calls . of ("View::room_for" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: Demand ,) | { let _ = own :: View :: room_for (& a0 . view () , & a1) ; }) ;
-    calls . of ("View::stamp" , false , | (mut a0 ,) : (pool :: ViewParts ,) | { let _ = own :: View :: stamp (& a0 . view ()) ; }) ;
-    calls . of ("View::tenants" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: tenants (& a0 . view () , a1) ; }) ;
-    calls . of ("View::usage" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: usage (& a0 . view () , a1) ; }) ;
-    calls . of ("View::usage_of_numa" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , u32 ,) | { let _ = own :: View :: usage_of_numa (& a0 . view () , a1) ; }) ;
-    calls . of ("View::usage_of_whole" , false , | (mut a0 , mut a1 ,) : (pool :: ViewParts , own :: DeviceId ,) | { let _ = own :: View :: usage_of_whole (& a0 . view () , a1) ; }) ;
+    calls . of ("View::as_if_free" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceSet ,) | { let _ = own :: View :: as_if_free (a0 . view () , & a1) ; }) ;
+    calls . of ("View::as_if_idle" , false , | (mut a0 ,) : (ViewParts ,) | { let _ = own :: View :: as_if_idle (a0 . view ()) ; }) ;
+    calls . of ("View::as_if_repartitioned" , false , | (mut a0 ,) : (ViewParts ,) | { let _ = own :: View :: as_if_repartitioned (a0 . view ()) ; }) ;
+    calls . of ("View::changing_to" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceId ,) | { let _ = own :: View :: changing_to (& a0 . view () , a1) ; }) ;
+    calls . of ("View::decide" , false , | (mut a0 , mut a1 , mut a2 ,) : (ViewParts , Box < dyn mapa_core :: Policy > , own :: Request ,) | { let _ = own :: View :: decide (& a0 . view () , a1 , & a2) ; }) ;
+    calls . of ("View::free" , false , | (mut a0 ,) : (ViewParts ,) | { let _ = own :: View :: free (& a0 . view ()) ; }) ;
+    calls . of ("View::free_memory" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceId ,) | { let _ = own :: View :: free_memory (& a0 . view () , a1) ; }) ;
+    calls . of ("View::graph" , false , | (mut a0 ,) : (ViewParts ,) | { let _ = own :: View :: graph (& a0 . view ()) ; }) ;
+    calls . of ("View::has_room" , false , | (mut a0 , mut a1 , mut a2 ,) : (ViewParts , own :: Demand , own :: DeviceId ,) | { let _ = own :: View :: has_room (& a0 . view () , & a1 , a2) ; }) ;
+    calls . of ("View::instances_in_use" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceId ,) | { let _ = own :: View :: instances_in_use (& a0 . view () , a1) ; }) ;
+    calls . of ("View::is_cordoned" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceId ,) | { let _ = own :: View :: is_cordoned (& a0 . view () , a1) ; }) ;
+    calls . of ("View::is_of_free_set" , false , | (mut a0 ,) : (ViewParts ,) | { let _ = own :: View :: is_of_free_set (& a0 . view ()) ; }) ;
+    calls . of ("View::layout_of" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceId ,) | { let _ = own :: View :: layout_of (& a0 . view () , a1) ; }) ;
+    calls . of ("View::limited_to" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceSet ,) | { let _ = own :: View :: limited_to (a0 . view () , & a1) ; }) ;
+    calls . of ("View::machine" , false , | (mut a0 ,) : (ViewParts ,) | { let _ = own :: View :: machine (& a0 . view ()) ; }) ;
+    calls . of ("View::parts_of" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceId ,) | { let _ = own :: View :: parts_of (& a0 . view () , a1) . take (1000) . for_each (drop) ; }) ;
+    calls . of ("View::present" , false , | (mut a0 ,) : (ViewParts ,) | { let _ = own :: View :: present (& a0 . view ()) ; }) ;
+    calls . of ("View::room_for" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: Demand ,) | { let _ = own :: View :: room_for (& a0 . view () , & a1) ; }) ;
+    calls . of ("View::stamp" , false , | (mut a0 ,) : (ViewParts ,) | { let _ = own :: View :: stamp (& a0 . view ()) ; }) ;
+    calls . of ("View::tenants" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceId ,) | { let _ = own :: View :: tenants (& a0 . view () , a1) ; }) ;
+    calls . of ("View::usage" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceId ,) | { let _ = own :: View :: usage (& a0 . view () , a1) ; }) ;
+    calls . of ("View::usage_of_numa" , false , | (mut a0 , mut a1 ,) : (ViewParts , u32 ,) | { let _ = own :: View :: usage_of_numa (& a0 . view () , a1) ; }) ;
+    calls . of ("View::usage_of_whole" , false , | (mut a0 , mut a1 ,) : (ViewParts , own :: DeviceId ,) | { let _ = own :: View :: usage_of_whole (& a0 . view () , a1) ; }) ;
     calls . of ("auto_by" , false , | (mut a0 ,) : (std :: sync :: Arc < own :: Efficiency > ,) | { let _ = own :: auto_by (& a0) ; }) ;
     calls . of ("auto_for" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Rates ,) | { let _ = own :: auto_for (& a0 , a1) ; }) ;
     calls . of ("auto_for_edges" , false , | (mut a0 , mut a1 ,) : (own :: Pattern , own :: Rates ,) | { let _ = own :: auto_for_edges (& a0 , a1) ; }) ;
@@ -324,12 +345,14 @@ pub(super) fn all(calls: &mut Calls) {
     calls . of ("mig::Model::size" , false , | (mut a0 ,) : (own :: mig :: Model ,) | { let _ = own :: mig :: Model :: size (& a0) ; }) ;
     calls . of ("mig::Model::span" , true , | (mut a0 , mut a1 ,) : (own :: mig :: Model , own :: mig :: Instance ,) | { let _ = own :: mig :: Model :: span (& a0 , a1) ; }) ;
     calls . of ("mig::Size::covers" , false , | (mut a0 , mut a1 ,) : (own :: mig :: Size , own :: mig :: Size ,) | { let _ = own :: mig :: Size :: covers (a0 , a1) ; }) ;
+    calls . of ("mig::Size::from_str" , false , | (mut a0 ,) : (String ,) | { let _ = own :: mig :: Size :: from_str (& a0 [..]) ; }) ;
     calls . of ("mig::Size::new" , false , | (mut a0 , mut a1 ,) : (u8 , u8 ,) | { let _ = own :: mig :: Size :: new (a0 , a1) ; }) ;
     calls . of ("min_edges_seconds" , false , | (mut a0 , mut a1 ,) : (own :: Pattern , own :: Rates ,) | { let _ = own :: min_edges_seconds (& a0 , a1) ; }) ;
     calls . of ("min_step_time" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Rates ,) | { let _ = own :: min_step_time (& a0 , a1) ; }) ;
     calls . of ("pcie_slowdown" , false , | (mut a0 , mut a1 , mut a2 , mut a3 ,) : (f64 , f64 , u32 , f64 ,) | { let _ = own :: pcie_slowdown (a0 , a1 , a2 , a3) ; }) ;
     calls . of ("preserve_with" , false , | (mut a0 , mut a1 ,) : (own :: Objective , own :: Objective ,) | { let _ = own :: preserve_with (a0 , a1) ; }) ;
     calls . of ("random" , false , | (mut a0 , mut a1 , mut a2 ,) : (String , u64 , u64 ,) | { let _ = own :: random (& a0 [..] , a1 , a2) ; }) ;
+    calls . of ("sharing::Flow::new" , false , | (mut a0 , mut a1 ,) : (Vec < u32 > , f64 ,) | { let _ = own :: sharing :: Flow :: new (a0 , a1) ; }) ;
     calls . of ("shortened" , false , | (mut a0 ,) : (String ,) | { let _ = own :: shortened (& a0 [..]) ; }) ;
     calls . of ("step_seconds" , false , | (mut a0 , mut a1 ,) : (own :: Parallelism , own :: Rates ,) | { let _ = own :: step_seconds (& a0 , a1) ; }) ;
 }
@@ -339,7 +362,6 @@ pub(super) const LEFT_OUT: &[&str] = &[
     "AllToAll::objective: AllToAll",
     "AllToAll::of: AllToAll",
     "AllToAll::unrelayed: AllToAll",
-    "Allocator::allocate: implPolicy",
     "Allocator::commit: Decision",
     "Allocator::restore: Snapshot",
     "Bandwidth::is_exact: Bandwidth",
@@ -356,8 +378,6 @@ pub(super) const LEFT_OUT: &[&str] = &[
     "Decision::answers: Decision",
     "Decision::at_most: Decision",
     "Decision::best: Decision",
-    "Decision::checked: implIntoIterator<Item=DeviceId>",
-    "Decision::of_use: implIntoIterator<Item=DeviceId>",
     "Decision::order: Decision",
     "Decision::pattern: Decision",
     "Decision::placement: Decision",
@@ -390,8 +410,6 @@ pub(super) const LEFT_OUT: &[&str] = &[
     "Foresight::sizes: Foresight",
     "Foresight::weight: Foresight",
     "Foresight::worth_waiting: Foresight",
-    "Graph::labelled: implIntoIterator<Item=(u32,u32)>",
-    "Graph::new: implIntoIterator<Item=(u32,u32)>",
     "GraphMatcher::on: GraphMatcher",
     "GraphMatcher::pattern: GraphMatcher",
     "GraphMatches::stats: GraphMatches",
@@ -403,7 +421,6 @@ pub(super) const LEFT_OUT: &[&str] = &[
     "GraphSearch::until: GraphSearch",
     "GraphSearch::visit: GraphSearch",
     "HardwareGraph::bandwidth_within: implFn(Link)->bool",
-    "HardwareGraph::of_pairs: implIntoIterator<Item=&'nstr>",
     "HostLinks::capacities: HostLinks",
     "HostLinks::names: HostLinks",
     "HostLinks::path: HostLinks",
@@ -412,10 +429,10 @@ pub(super) const LEFT_OUT: &[&str] = &[
     "Leaf::is_empty: Leaf",
     "Leaf::len: Leaf",
     "LinkModel::new: Term",
-    "LinkModel::with_statistics: BTreeMap<String,f64>",
     "Lots::at: Lots",
     "Lots::below: Lots",
     "Matcher::is_empty: Matcher",
+    "Matcher::is_whole: Matcher",
     "Matcher::len: Matcher",
     "Matcher::on: Matcher",
     "Matcher::placing_order: Matcher",
@@ -435,7 +452,6 @@ pub(super) const LEFT_OUT: &[&str] = &[
     "Pair::best: Pair",
     "Part::nominal_share: Part",
     "Patience::slowdown_at: Patience",
-    "Pattern::from_edges: implIntoIterator<Item=(u16,u16,f64)>",
     "Pattern::part: Range<usize>",
     "Refusal::from_commit: Error",
     "Refusal::hope: Refusal",
@@ -495,14 +511,20 @@ pub(super) const LEFT_OUT: &[&str] = &[
     "Setting::read: Setting",
     "Setting::value: Setting",
     "Setting::whole: Setting",
+    "Setting::whole_to: Setting",
     "Setting::word: Setting",
     "Settings::get: Settings",
     "Settings::iter: Settings",
-    "Settings::read: implIntoIterator<Item=&'tstr>",
+    "Settings::read: K",
     "StepTime::by_dimension: StepTime",
     "StepTime::objective: StepTime",
     "StepTime::overlapping: StepTime",
     "StepTime::seconds: StepTime",
+    "StopFlag::is_set: StopFlag",
+    "StopFlag::pass_on: &Self",
+    "StopFlag::set: StopFlag",
+    "StopFlag::watch: StopFlag",
+    "StopFlag::when: implFn()->bool+Send+Sync+'static",
     "StopReason::because: StopReason",
     "Term::factors: Term",
     "Term::is_inverse: Term",
@@ -515,7 +537,6 @@ pub(super) const LEFT_OUT: &[&str] = &[
     "Verifier::check: Verifier",
     "Verifier::induced: Verifier",
     "Verifier::within: Verifier",
-    "View::decide: implPolicy",
     "View::until: Stop<'a>",
     "View::usage_of_port: PortId",
     "WhatIf::view: WhatIf",
@@ -525,7 +546,6 @@ pub(super) const LEFT_OUT: &[&str] = &[
     "criteria::most: implFn(&Seat<'_>)->T+Send+Sync+'a",
     "least_weight: implFn(&HardwareGraph,(DeviceId,DeviceId),bool)->u32+Send+Sync+'a",
     "pcie_slowdown_on: Seat<'_>",
-    "sharing::Flow::new: implIntoIterator<Item=u32>",
     "sharing::Flow::weight: Flow",
     "sharing::max_min: Flow",
     "when: implFn(&Request)->bool+Send+Sync+'a",

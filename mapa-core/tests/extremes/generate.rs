@@ -19,15 +19,19 @@ pub(crate) struct Generated {
     pub(crate) left_out: Vec<String>,
 }
 
-/// The names that a crate exports, with their paths: `Layout` as `mig::Layout`.
-fn exported(source: &Path) -> BTreeMap<String, String> {
-    let mut names = BTreeMap::new();
+/// The names that a crate exports, with their paths: `Layout` as `mig::Layout`. Two modules may export one name.
+fn exported(source: &Path) -> BTreeMap<String, Vec<String>> {
+    let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut add = |name: String, prefix: &str| {
+        let path = format!("{prefix}{name}");
+        names.entry(name).or_default().push(path);
+    };
     let mut folders = vec![(source.join("lib.rs"), source.to_path_buf(), String::new())];
     while let Some((file, folder, prefix)) = folders.pop() {
         for item in parse(&file) {
             match item {
                 Item::Use(item) if is_public(&item.vis) => leaves(&item.tree, &mut |name| {
-                    names.insert(name.clone(), format!("{prefix}{name}"));
+                    add(name, &prefix);
                 }),
                 Item::Mod(item)
                     if is_public(&item.vis)
@@ -44,16 +48,13 @@ fn exported(source: &Path) -> BTreeMap<String, String> {
                     folders.push((file, nested, format!("{prefix}{name}::")));
                 }
                 Item::Fn(item) if is_public(&item.vis) => {
-                    names.insert(
-                        item.sig.ident.to_string(),
-                        format!("{prefix}{}", item.sig.ident),
-                    );
+                    add(item.sig.ident.to_string(), &prefix);
                 }
                 Item::Struct(item) if is_public(&item.vis) => {
-                    names.insert(item.ident.to_string(), format!("{prefix}{}", item.ident));
+                    add(item.ident.to_string(), &prefix);
                 }
                 Item::Enum(item) if is_public(&item.vis) => {
-                    names.insert(item.ident.to_string(), format!("{prefix}{}", item.ident));
+                    add(item.ident.to_string(), &prefix);
                 }
                 _ => {}
             }
@@ -106,12 +107,51 @@ fn pool(file: &Path) -> BTreeSet<String> {
     named.map(str::to_owned).collect()
 }
 
+fn is_iterator(own: &Type) -> bool {
+    matches!(own, Type::ImplTrait(traits) if traits.to_token_stream().to_string().contains("Iterator"))
+}
+
+fn is_str(own: &Type) -> bool {
+    matches!(own, Type::Path(path) if path.path.is_ident("str"))
+}
+
+fn is_policy(own: &Type) -> bool {
+    matches!(own, Type::TraitObject(traits) if traits.to_token_stream().to_string() == "dyn Policy")
+}
+
+/// `T` of `impl IntoIterator<Item = T>`.
+fn items(traits: &syn::TypeImplTrait) -> Option<&Type> {
+    let syn::TypeParamBound::Trait(bound) = traits.bounds.first()? else {
+        return None;
+    };
+    let last = bound.path.segments.last()?;
+    match &last.arguments {
+        PathArguments::AngleBracketed(list) if last.ident == "IntoIterator" => {
+            list.args.iter().find_map(|argument| match argument {
+                GenericArgument::AssocType(item) => Some(&item.ty),
+                _ => None,
+            })
+        }
+        _ => None,
+    }
+}
+
 fn docs(attributes: &[syn::Attribute]) -> String {
     let doc = attributes
         .iter()
         .filter(|attribute| attribute.path().is_ident("doc"));
     doc.map(|attribute| attribute.meta.to_token_stream().to_string() + "\n")
         .collect()
+}
+
+/// Functions of a type's own, and how it is read from text.
+fn is_called(block: &syn::ItemImpl) -> bool {
+    let of_type = block.trait_.as_ref().is_none_or(|(_, path, _)| {
+        path.segments
+            .last()
+            .is_some_and(|last| last.ident == "FromStr")
+    });
+    of_type && !is_conditional(&block.attrs)
 }
 
 fn is_conditional(attributes: &[syn::Attribute]) -> bool {
@@ -126,15 +166,41 @@ struct Argument {
     passed: TokenStream,
 }
 
+/// What the elements of an argument are drawn as, and how one is lent; none if it is drawn as what it is.
+struct Part {
+    drawn: TokenStream,
+    lent: Option<TokenStream>,
+}
+
 /// Makes calls.
 struct Calls {
+    /// Types that the crate's own pool has values for, and those that the shared pools have values for.
     pool: BTreeSet<String>,
-    exported: BTreeMap<String, String>,
+    shared: BTreeSet<String>,
+    exported: BTreeMap<String, Vec<String>>,
+    /// The module that is read, `mig::layout`.
+    module: String,
     calls: BTreeMap<String, TokenStream>,
     left_out: BTreeSet<String>,
 }
 
 impl Calls {
+    /// The path of what is exported: of several, that of the module that is read.
+    fn path(&self, name: &str) -> Option<&String> {
+        let paths = self.exported.get(name)?;
+        let within = |path: &&String| {
+            let module = path.strip_suffix(name).unwrap_or_default();
+            format!("{}::", self.module)
+                .starts_with(module)
+                .then_some(module.len())
+        };
+        paths.iter().max_by_key(within)
+    }
+
+    fn draws(&self, name: &str) -> bool {
+        self.pool.contains(name) || self.shared.contains(name)
+    }
+
     /// A type of the pool, as it is drawn; the type that lacks values otherwise.
     fn drawn(&self, own: &Type, this: Option<&str>) -> Result<TokenStream, String> {
         let lacking = || {
@@ -167,17 +233,21 @@ impl Calls {
                     ("Arc", [own]) => self
                         .drawn(own, this)
                         .map(|own| quote!(std::sync::Arc<#own>)),
-                    (name, []) if self.pool.contains(name) => {
-                        let ident = format_ident!("{name}");
-                        Ok(match self.exported.get(name) {
-                            Some(path) => {
-                                let path: syn::Path =
-                                    syn::parse_str(&format!("own::{path}")).expect("a path");
-                                path.to_token_stream()
-                            }
-                            None => ident.to_token_stream(),
-                        })
+                    ("Box", [own]) if is_policy(own) => Ok(quote!(Box<dyn mapa_core::Policy>)),
+                    ("BTreeMap", [key, value]) => {
+                        let (key, value) = (self.drawn(key, this)?, self.drawn(value, this)?);
+                        Ok(quote!(std::collections::BTreeMap<#key, #value>))
                     }
+                    // A crate's own type may have the name of another's.
+                    (name, []) => match self.path(name) {
+                        Some(path) if self.pool.contains(name) => {
+                            let path: syn::Path =
+                                syn::parse_str(&format!("own::{path}")).expect("a path");
+                            Ok(path.to_token_stream())
+                        }
+                        None if self.draws(name) => Ok(format_ident!("{name}").to_token_stream()),
+                        _ => lacking(),
+                    },
                     _ => lacking(),
                 }
             }
@@ -197,6 +267,34 @@ impl Calls {
         }
     }
 
+    /// An element of a slice or an iterator.
+    fn part(&self, own: &Type, this: Option<&str>, name: &TokenStream) -> Result<Part, String> {
+        match own {
+            Type::Reference(reference) if is_str(&reference.elem) => Ok(Part {
+                drawn: quote!(String),
+                lent: Some(quote!(&#name[..])),
+            }),
+            Type::Tuple(tuple) => {
+                let parts = tuple.elems.iter().enumerate().map(|(at, part)| {
+                    let at = syn::Index::from(at);
+                    self.part(part, this, &quote!(#name.#at))
+                });
+                let parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
+                let drawn = parts.iter().map(|part| &part.drawn);
+                let drawn = quote!((#(#drawn),*));
+                let lent: Option<Vec<_>> = parts.iter().map(|part| part.lent.clone()).collect();
+                Ok(Part {
+                    drawn,
+                    lent: lent.map(|lent| quote!((#(#lent),*))),
+                })
+            }
+            other => Ok(Part {
+                drawn: self.drawn(other, this)?,
+                lent: None,
+            }),
+        }
+    }
+
     fn argument(&self, at: usize, own: &Type, this: Option<&str>) -> Result<Argument, String> {
         let name = format_ident!("a{at}");
         // A view borrows the machine and the set of free devices that it is of.
@@ -212,18 +310,38 @@ impl Calls {
         {
             let reference = is_reference.then(|| quote!(&));
             return Ok(Argument {
-                drawn: quote!(pool::ViewParts),
+                drawn: quote!(ViewParts),
                 passed: quote!(#reference #name.view()),
             });
         }
         match own {
             Type::Reference(reference) => {
+                let traits = reference.elem.to_token_stream().to_string();
+                let is_scheduler = traits == "dyn Scheduler";
                 let (drawn, shared) = match &*reference.elem {
-                    Type::Slice(slice) => {
-                        let part = self.drawn(&slice.elem, this)?;
-                        (quote!(Vec<#part>), quote!(&#name[..]))
+                    // Bytes are drawn as text, of which there are more kinds.
+                    Type::Slice(slice) if matches!(&*slice.elem, Type::Path(path) if path.path.is_ident("u8")) => {
+                        (quote!(String), quote!(#name.as_bytes()))
                     }
-                    Type::Path(path) if path.path.is_ident("str") => {
+                    Type::Slice(slice) => {
+                        let Part { drawn, lent } = self.part(&slice.elem, this, &quote!(part))?;
+                        let is_static =
+                            (reference.lifetime.as_ref()).is_some_and(|it| it.ident == "static");
+                        if is_static && lent.is_some() {
+                            return Err(own.to_token_stream().to_string().replace(' ', ""));
+                        }
+                        let shared = match lent {
+                            None => quote!(&#name[..]),
+                            Some(lent) => {
+                                quote!(&#name.iter().map(|part| #lent).collect::<Vec<_>>()[..])
+                            }
+                        };
+                        (quote!(Vec<#drawn>), shared)
+                    }
+                    Type::TraitObject(_) if is_scheduler && self.draws("BoxedScheduler") => {
+                        (quote!(mapa_sched::BoxedScheduler), quote!(&mut *#name))
+                    }
+                    own if is_str(own) => {
                         let is_static = reference
                             .lifetime
                             .as_ref()
@@ -239,7 +357,7 @@ impl Calls {
                     }
                     other => (self.drawn(other, this)?, quote!(&#name)),
                 };
-                let passed = if reference.mutability.is_some() {
+                let passed = if reference.mutability.is_some() && !is_scheduler {
                     quote!(&mut #name)
                 } else {
                     shared
@@ -248,21 +366,43 @@ impl Calls {
             }
             Type::ImplTrait(traits) => {
                 let text = traits.to_token_stream().to_string().replace(' ', "");
-                let drawn = match text.as_str() {
-                    "implInto<String>" | "implInto<Cow<'static,str>>" | "implAsRef<str>" => {
-                        quote!(String)
+                let (drawn, passed) = match text.as_str() {
+                    "implInto<String>"
+                    | "implInto<Cow<'static,str>>"
+                    | "implInto<Arc<str>>"
+                    | "implInto<PathBuf>"
+                    | "implDisplay"
+                    | "implstd::fmt::Display"
+                    | "implAsRef<str>" => (quote!(String), quote!(#name)),
+                    "implPolicy" | "implPolicy+'static" => {
+                        (quote!(Box<dyn mapa_core::Policy>), quote!(#name))
                     }
-                    _ => return Err(text),
+                    _ => match items(traits) {
+                        None => return Err(text),
+                        Some(own) => {
+                            let part = self.part(own, this, &quote!(part));
+                            let Part { drawn, lent } = part.map_err(|_| text)?;
+                            let passed = match lent {
+                                None => quote!(#name),
+                                Some(lent) => quote!(#name.iter().map(|part| #lent)),
+                            };
+                            (quote!(Vec<#drawn>), passed)
+                        }
+                    },
                 };
-                Ok(Argument {
-                    drawn,
-                    passed: quote!(#name),
-                })
+                Ok(Argument { drawn, passed })
             }
             other => Ok(Argument {
                 drawn: self.drawn(other, this)?,
                 passed: quote!(#name),
             }),
+        }
+    }
+
+    fn leave_out(&mut self, this: &str, signature: &syn::Signature, open: &syn::TypeParam) {
+        if let Some(path) = self.path(this) {
+            let name = format!("{path}::{}: {}", signature.ident, open.ident);
+            self.left_out.insert(name);
         }
     }
 
@@ -275,10 +415,9 @@ impl Calls {
     ) {
         let path = match this {
             Some(this) => self
-                .exported
-                .get(this)
+                .path(this)
                 .map(|path| format!("{path}::{}", signature.ident)),
-            None => self.exported.get(&signature.ident.to_string()).cloned(),
+            None => self.path(&signature.ident.to_string()).cloned(),
         };
         // What is not exported cannot be called from outside.
         let Some(path) = path else { return };
@@ -317,7 +456,8 @@ impl Calls {
                     .map(|argument| (argument.drawn, argument.passed))
                     .unzip();
                 let names: Vec<_> = (0..drawn.len()).map(|at| format_ident!("a{at}")).collect();
-                let is_lazy = matches!(&signature.output, ReturnType::Type(_, own) if own.to_token_stream().to_string().contains("Iterator"));
+                let is_lazy =
+                    matches!(&signature.output, ReturnType::Type(_, own) if is_iterator(own));
                 let end = if is_lazy {
                     quote!(.take(1000).for_each(drop))
                 } else {
@@ -332,21 +472,31 @@ impl Calls {
     }
 }
 
-/// The calls of all public functions of the crate whose sources are in a folder.
-pub(crate) fn generate(source: &Path, pool_file: &Path) -> Generated {
+/// The calls of all public functions of the crate whose sources are in a folder, with values of its own pool and of shared ones.
+pub(crate) fn generate(source: &Path, own: &Path, shared: &[&Path]) -> Generated {
     let mut calls = Calls {
-        pool: pool(pool_file),
+        pool: pool(own),
+        shared: shared.iter().flat_map(|file| pool(file)).collect(),
         exported: exported(source),
+        module: String::new(),
         calls: BTreeMap::new(),
         left_out: BTreeSet::new(),
     };
     let mut files = Vec::new();
     sources(source, &mut files);
     files.sort();
-    for item in files.iter().flat_map(|file| parse(file)) {
+    let items = files.iter().flat_map(|file| {
+        let within = file.strip_prefix(source).unwrap_or(file).with_extension("");
+        let module = within.to_string_lossy().replace('/', "::");
+        parse(file)
+            .into_iter()
+            .map(move |item| (module.clone(), item))
+    });
+    for (module, item) in items {
+        calls.module = module;
         match item {
             Item::Fn(item) if is_public(&item.vis) => calls.add(&item.sig, &item.attrs, None),
-            Item::Impl(block) if block.trait_.is_none() && !is_conditional(&block.attrs) => {
+            Item::Impl(block) if is_called(&block) => {
                 let Type::Path(path) = &*block.self_ty else {
                     continue;
                 };
@@ -354,11 +504,16 @@ pub(crate) fn generate(source: &Path, pool_file: &Path) -> Generated {
                     continue;
                 };
                 let this = last.ident.to_string();
-                for item in block.items {
+                let open = block.generics.type_params().next();
+                for item in &block.items {
                     if let ImplItem::Fn(item) = item
-                        && is_public(&item.vis)
+                        && (is_public(&item.vis) || item.sig.ident == "from_str")
                     {
-                        calls.add(&item.sig, &item.attrs, Some(&this));
+                        // Without a value of the type, nothing says which of its types is meant.
+                        match (open, item.sig.receiver()) {
+                            (Some(open), None) => calls.leave_out(&this, &item.sig, open),
+                            _ => calls.add(&item.sig, &item.attrs, Some(&this)),
+                        }
                     }
                 }
             }
@@ -376,7 +531,7 @@ pub(crate) fn generate(source: &Path, pool_file: &Path) -> Generated {
         .map(|name| format!("    {name:?},\n"))
         .collect();
     let text = format!(
-        "// Written by `MAPA_BLESS=1 cargo test -p CRATE --test extremes`. Do not edit.\n\nuse super::*;\n\n\
+        "// Written by `MAPA_BLESS=1 cargo test -p CRATE --test extremes`. Do not edit.\n\nuse std::str::FromStr;\nuse std::time::Duration;\n\nuse super::*;\n\n\
          pub(super) fn all(calls: &mut Calls) {{\n{}}}\n\n/// Functions that are not called, with the type that the pool has no values of.\n\
          pub(super) const LEFT_OUT: &[&str] = &[\n{names}];\n",
         lines.concat()

@@ -1,38 +1,12 @@
-//! Extreme values by type.
+//! Extreme values of the core's types.
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
 use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
 use mapa_core::*;
 
-/// A type with extreme values.
-pub(crate) trait Extreme: Sized {
-    fn values() -> Vec<Self>;
-}
+use crate::shared::{Extreme, values};
 
-/// The values of types. A type per line: the generator looks for them here.
-macro_rules! values {
-    ($own:ty: $values:expr) => {
-        impl Extreme for $own {
-            fn values() -> Vec<Self> {
-                $values.into_iter().collect()
-            }
-        }
-    };
-}
-
-values!(bool: [false, true]);
-values!(u8: [0, 1, 7, u8::MAX]);
-values!(u16: [0, 1, u16::MAX]);
-values!(u32: [0, 1, 63, u32::MAX]);
-values!(u64: [0, 1, u64::MAX]);
-values!(usize: [0, 1, 2, 64, usize::MAX]);
-values!(i32: [0, -1, i32::MIN, i32::MAX]);
-values!(i64: [0, -1, i64::MIN, i64::MAX]);
-values!(f64: [0.0, -0.0, 1.0, -1.0, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
-values!(String: ["", "0", "GPU0", "\0", "-1", "1e999", "\u{202e}x", "ring", "tp=2,pp=2"].map(str::to_owned).into_iter().chain(["x".repeat(10_000)]));
-values!(Duration: [Duration::ZERO, Duration::MAX]);
 values!(DeviceId: [0, 1, 3, 64, 100_000].map(DeviceId));
 values!(MachineId: [0, u32::MAX].map(MachineId));
 values!(LeaseId: [0, u64::MAX].map(LeaseId));
@@ -41,6 +15,7 @@ values!(LinkClass: [LinkClass::Direct(0), LinkClass::Direct(1), LinkClass::Direc
 values!(Link: [0.0, 25.0, f64::NAN, f64::INFINITY, -1.0].map(|gbps| Link { class: LinkClass::Direct(1), gbps }));
 values!(Pattern: [Pattern::ring(0), Pattern::ring(1), Pattern::ring(2), Pattern::ring(5), Shape::ALL[0].pattern(3), Pattern::independent(3)]);
 values!(Shape: Shape::ALL);
+values!(Box<dyn Policy>: BuiltIn::ALL.iter().map(BuiltIn::policy));
 values!(Demand: [Demand::default(), Demand::any()]);
 values!(Request: Pattern::values().into_iter().map(Request::new));
 values!(HardwareGraph: [MACHINE.clone(), ONE.clone()].map(|graph| (*graph).clone()));
@@ -121,58 +96,3 @@ fn machine(devices: u32) -> Arc<HardwareGraph> {
 
 static MACHINE: LazyLock<Arc<HardwareGraph>> = LazyLock::new(|| machine(4));
 static ONE: LazyLock<Arc<HardwareGraph>> = LazyLock::new(|| machine(1));
-
-impl<T: Extreme> Extreme for Option<T> {
-    fn values() -> Vec<Self> {
-        std::iter::once(None)
-            .chain(T::values().into_iter().map(Some))
-            .collect()
-    }
-}
-
-impl<T: Extreme> Extreme for Vec<T> {
-    fn values() -> Vec<Self> {
-        let all = T::values();
-        let first = T::values().into_iter().take(1).collect();
-        let two = T::values().into_iter().rev().take(2).collect();
-        vec![Vec::new(), first, two, all]
-    }
-}
-
-impl<T: Extreme> Extreme for Arc<T> {
-    fn values() -> Vec<Self> {
-        T::values().into_iter().map(Arc::new).collect()
-    }
-}
-
-/// Tuples: every combination, made anew as values need not be cloned.
-macro_rules! tuples {
-    ($($part:ident $at:tt),*) => {
-        impl<$($part: Extreme),*> Extreme for ($($part,)*) {
-            fn values() -> Vec<Self> {
-                let lengths = [$($part::values().len()),*];
-                let all: usize = lengths.iter().product();
-                // Steps that are no divisor of the lengths reach all values of each part.
-                let step = (all / 300).max(1) | 1;
-                (0..all)
-                    .step_by(step)
-                    .filter_map(|number| {
-                        let mut rest = number;
-                        let places = lengths.map(|length| {
-                            let place = rest % length;
-                            rest /= length;
-                            place
-                        });
-                        Some(($($part::values().into_iter().nth(places[$at])?,)*))
-                    })
-                    .collect()
-            }
-        }
-    };
-}
-
-tuples!(A 0);
-tuples!(A 0, B 1);
-tuples!(A 0, B 1, C 2);
-tuples!(A 0, B 1, C 2, D 3);
-tuples!(A 0, B 1, C 2, D 3, E 4);

@@ -21,12 +21,18 @@ impl Solver {
     /// Solves a program that has a solution and a least sum.
     ///
     /// # Errors
-    /// The program is too large for the solver, or the solver fails.
+    /// The program is too large for the solver, a row has a column that the program lacks, or the solver fails.
     pub fn solve(&self, program: &Program) -> Result<Solved, Error> {
         let columns = program.costs().len();
         if columns > self.columns {
             let most = self.columns;
             return Err(ErrorKind::ProgramTooLarge { columns, most }.into());
+        }
+        for (at, row) in program.rows().iter().enumerate() {
+            if let Some((column, _)) = row.parts.iter().find(|(column, _)| *column >= columns) {
+                let what = format!("row {at}, column {column}: expected a column below {columns}");
+                return Err(ErrorKind::Solver(what).into());
+            }
         }
         micro::solve(program, checked(self.seconds)?)
     }

@@ -21,7 +21,8 @@ impl Draws {
 
     /// A number below `n`; 0 if `n` is 0. Its bias is below n / 2^32.
     pub fn below(&mut self, n: usize) -> usize {
-        (((self.next() >> 32) * n as u64) >> 32) as usize
+        // 128 bits, as `n` may be any number.
+        ((u128::from(self.next() >> 32) * n as u128) >> 32) as usize
     }
 
     /// Whether one of `n` equally likely cases has come.
@@ -43,6 +44,7 @@ mod tests {
             assert!(seen.iter().all(|&count| count > 100), "{n}: {seen:?}");
         }
         assert_eq!(draws.below(0), 0);
+        assert!(draws.below(usize::MAX) < usize::MAX);
     }
 
     #[test]
