@@ -9,7 +9,7 @@ use crate::names::NAMES;
 use crate::systems;
 use mapa_cli::Failure;
 use mapa_cli::args::{MachineArgs, SimulateArgs};
-use mapa_cli::files::{LocalFiles, part, write};
+use mapa_cli::files::{LocalFiles, write};
 use mapa_cli::load;
 use mapa_cli::{Output, progress};
 use mapa_front::commands::{SimulateRequest, SimulateStep};
@@ -168,7 +168,10 @@ impl SimulateAnswer<'_> {
             }
             if crate::plots::is_for(&simulate_outcome.fleet, &simulate_outcome.workload) {
                 for (at, run) in simulate_outcome.runs.iter().enumerate() {
-                    let file = folder.join(format!("instances-{}.svg", part(&run.policy)));
+                    let file = folder.join(format!(
+                        "instances-{}.svg",
+                        mapa_cli::files::part(&run.policy)
+                    ));
                     let picture = self.instances(at)?;
                     files.extend(picture.map(|picture| (file, picture.into_bytes())));
                 }
