@@ -1,7 +1,7 @@
 //! The time limit of a command, and the timer that keeps it.
 //!
 //! A command that may answer with the best so far watches a [`StopFlag`]. The timer sets it a moment before the limit, so
-//! that searches end, and there is time left to print what they have. Whatever has not answered [`GRACE`] after the limit
+//! that searches end, and there is time left to print what they have. Whatever has not answered 30 ms after the limit
 //! is ended: the timer removes drafts of files, prints the refusal and exits with 3. So the limit is kept by work that
 //! never looks at the flag, too.
 //!

@@ -1,7 +1,7 @@
 //! Finished cells on disk.
 //!
 //! A cell is one file, FOLDER/cells/INDEX-KEY.cell: a line with a checksum, then JSON. It is
-//! written atomically (see [`write`]), so a file of that name is complete. A killed process
+//! written atomically (see [`WholeFile`](mapa_cli::files::WholeFile)), so a file of that name is complete. A killed process
 //! leaves `.draft` files, which are never read. Processes on several computers may share the
 //! folder: two processes that run the same cell write the same file.
 
