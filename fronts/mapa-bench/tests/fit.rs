@@ -574,7 +574,7 @@ fn slopes_of_contention_come_from_runs_and_go_into_profiles_that_commands_take()
     let short = folder.write("short.csv", "job,copies,runtime_s\na,1,5\na,2,5\n");
     insta::assert_snapshot!(
         error(&format!("profile {short} --demand a=1")),
-        @"error: job `a`: the link slowed no job down with up to 2 copies: expected runs of more copies"
+        @"error: FOLDER/short.csv: job `a`: the link slowed no job down with up to 2 copies: expected runs of more copies"
     );
 }
 
