@@ -105,6 +105,23 @@ fn read_back(machine: &Machine) -> Dump {
 }
 
 #[test]
+fn a_device_is_behind_one_switch_at_most() {
+    // Two groups of three share a pair, whose links are counted once.
+    let rows = [
+        "-1,200,200,0",
+        "200,-1,200,200",
+        "200,200,-1,200",
+        "0,200,200,-1",
+    ];
+    let rows = rows.iter().enumerate();
+    let text: String = rows
+        .map(|(at, row)| format!("Name=gpu File=/dev/nvidia{at} Links={row}\n"))
+        .collect();
+    let machine = dump(&text).machine;
+    assert_eq!(links(&machine)[1], [200, 0, 200, 200]);
+}
+
+#[test]
 fn catalogue_machines_are_written_and_read_back() {
     for entry in catalogue() {
         let machine = named(entry.name).unwrap();

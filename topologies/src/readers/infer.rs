@@ -107,8 +107,12 @@ pub(crate) fn switched_groups(
         let alike = near
             .iter()
             .all(|&x| near.iter().all(|&y| x == y || links(x, y) == Some(each)));
+        // A device behind one switch is not behind another: its links would count twice.
+        let is_apart = groups
+            .iter()
+            .all(|group| near.iter().all(|device| !group.devices.contains(device)));
         let in_all = u32::from(each) * (near.len() as u32 - 1);
-        if alike && in_all > most_links.max(u32::from(each)) {
+        if alike && is_apart && in_all > most_links.max(u32::from(each)) {
             groups.push(SwitchedDevices {
                 devices: near,
                 links: each,
