@@ -87,13 +87,16 @@ fn step_back_until_inside(
     Some(())
 }
 
-/// Least squares of least norm on some columns.
+/// Least squares of least norm on some columns. What the decomposition leaves of the error is solved for once more: its own
+/// rounding reaches the tenth digit, and the signs here decide on smaller gradients.
 fn on_columns(a: &DMatrix<f64>, b: &DVector<f64>, columns: &[usize]) -> Option<DVector<f64>> {
     let part = a.select_columns(columns);
     let rows_and_columns = part.nrows().max(part.ncols()) as f64;
-    let svd = part.try_svd(true, true, f64::EPSILON, 10_000)?;
+    let svd = part.clone().try_svd(true, true, f64::EPSILON, 10_000)?;
     let least = svd.singular_values.max() * f64::EPSILON * rows_and_columns;
-    svd.solve(b, least).ok()
+    let x = svd.solve(b, least).ok()?;
+    let rest = svd.solve(&(b - &part * &x), least).ok()?;
+    Some(x + rest)
 }
 
 #[cfg(test)]
@@ -128,8 +131,8 @@ mod tests {
             let x = nnls(&a, &b).unwrap();
             let gradient = a.tr_mul(&(&b - &a * &x));
             for (value, slope) in x.iter().zip(gradient.iter()) {
-                prop_assert!(*value >= 0.0 && *slope <= 1e-9, "{x} {gradient}");
-                prop_assert!(*value == 0.0 || slope.abs() < 1e-8, "{x} {gradient}");
+                prop_assert!(*value >= 0.0 && *slope <= 1e-11, "{x} {gradient}");
+                prop_assert!(*value == 0.0 || slope.abs() < 1e-11, "{x} {gradient}");
             }
             prop_assert!(((&a * &x - &b).norm() - by_all_supports(&a, &b)).abs() < 1e-9);
         }
