@@ -727,7 +727,7 @@ fn over_several_machines_the_least_bandwidth_counts_and_an_edge_between_them_is_
     let own = |n: usize| {
         let (graph, part) = (machine(4), Pattern::chain(n));
         let ids: Vec<_> = (0..n as u32).map(mapa_core::DeviceId).collect();
-        Scorer::new().scores(&graph, &part, &ids)
+        Scorer::new().scores(&graph, &part, &ids).unwrap()
     };
     // The rank orders are those that greedy takes; each part has both double links, or one.
     let parts = [own(4), own(3)];

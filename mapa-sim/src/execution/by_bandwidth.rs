@@ -105,6 +105,9 @@ impl ByBandwidth {
     #[must_use]
     pub fn gbps(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         let pattern = &job.job.request.pattern;
+        if at.devices() != pattern.len() {
+            return f64::NAN;
+        }
         if at.rest.is_empty() {
             return self.gbps_on(pattern, at.machine, &at.placement, fleet);
         }
@@ -126,6 +129,9 @@ impl ByBandwidth {
             return f64::NAN;
         };
         let graph = machine.graph();
+        if placement.iter().any(|&id| graph.check(id).is_err()) {
+            return f64::NAN;
+        }
         // On the idle machine: a model of links does not depend on who else is there.
         let score = || {
             let all = graph.all();

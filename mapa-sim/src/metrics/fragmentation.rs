@@ -28,7 +28,9 @@ use crate::table::{Column, Table};
 /// look-up.
 pub struct Fragmentation {
     greedy: Box<dyn Policy>,
-    /// The requests for rings of 2, 3, .. devices.
+    /// The largest ring that counts.
+    largest: usize,
+    /// The requests for rings of 2, 3, .. devices, as far as any machine has held them.
     rings: Vec<Request>,
     known: BTreeMap<(u64, DeviceSet), Option<f64>>,
     idle: BTreeMap<u64, Vec<Option<f64>>>,
@@ -107,12 +109,10 @@ impl Fragmentation {
     /// Fragmentation by rings of up to `largest` devices.
     #[must_use]
     pub fn new(largest: usize) -> Self {
-        let rings = (2..=largest)
-            .map(|k| Request::new(Pattern::ring(k)))
-            .collect();
         Self {
             greedy: Box::new(greedy()),
-            rings,
+            largest,
+            rings: Vec::new(),
             known: BTreeMap::new(),
             idle: BTreeMap::new(),
             seen: None,
@@ -126,6 +126,9 @@ impl Fragmentation {
         let here = (graph.fingerprint(), free & &wholes);
         if let Some(&known) = self.known.get(&here) {
             return known;
+        }
+        for k in self.rings.len() + 2..=self.largest.min(wholes.len()) {
+            self.rings.push(Request::new(Pattern::ring(k)));
         }
         let best = |ring: &Request, free: &DeviceSet| {
             (ring.pattern.len() <= free.len())

@@ -48,21 +48,26 @@ impl Scorer {
         Self::default()
     }
 
-    /// The scores of this placement of a pattern.
+    /// The scores of this placement of a pattern; `None` if it does not give each rank a device of
+    /// the machine.
     #[must_use]
     pub fn scores(
         &mut self,
         graph: &HardwareGraph,
         pattern: &Pattern,
         placement: &[DeviceId],
-    ) -> Scores {
+    ) -> Option<Scores> {
+        let is_of_machine = placement.iter().all(|&id| graph.check(id).is_ok());
+        if placement.len() != pattern.len() || !is_of_machine {
+            return None;
+        }
         let here = (graph.fingerprint(), placement.to_vec());
         let known = self
             .known
             .get(&here)
             .and_then(|all| all.iter().find(|(candidate, _)| candidate == pattern));
         if let Some(&(_, scores)) = known {
-            return scores;
+            return Some(scores);
         }
         let all = graph.all();
         let candidate = Candidate {
@@ -83,11 +88,11 @@ impl Scorer {
             .entry(here)
             .or_default()
             .push((pattern.clone(), scores));
-        scores
+        Some(scores)
     }
 
-    /// The scores of a job's placement on one or several machines of a fleet. `None` if the fleet
-    /// does not have the machines.
+    /// The scores of a job's placement on one or several machines of a fleet. `None` if the placement
+    /// does not give each rank a device of the fleet.
     ///
     /// On several machines, an edge between machines counts as PCIe, and in Eq. 1 with the network
     /// bandwidth of a machine. Effective bandwidth and ring packing are the lowest of the network's
@@ -100,12 +105,12 @@ impl Scorer {
         pattern: &Pattern,
         at: &Assignment,
     ) -> Option<Scores> {
+        if at.devices() != pattern.len() {
+            return None;
+        }
         if at.rest.is_empty() {
-            return Some(self.scores(
-                fleet.machine(at.machine).ok()?.graph(),
-                pattern,
-                &at.placement,
-            ));
+            let graph = fleet.machine(at.machine).ok()?.graph();
+            return self.scores(graph, pattern, &at.placement);
         }
         let network = fleet.network_gbps().unwrap_or(f64::NAN);
         let mut all = Scores {
@@ -120,7 +125,7 @@ impl Scorer {
         for (ranks, machine, placement) in at.parts() {
             let part = pattern.part(ranks);
             inside += part.edges().len();
-            let score = self.scores(fleet.machine(machine).ok()?.graph(), &part, placement);
+            let score = self.scores(fleet.machine(machine).ok()?.graph(), &part, placement)?;
             let (x, y, z) = score.links.xyz();
             (double, single, pcie) = (double + x, single + y, pcie + z);
             all.aggregate_gbps += score.aggregate_gbps;

@@ -5,16 +5,16 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use mapa_core::{HardwareGraph, Objective, Pattern, Request};
-use mapa_sched::{Assignment, Fleet, Job, JobId, Residency, SCHEDULERS, TaskId, Tenant, Time};
+use mapa_sched::{Fleet, Job, JobId, SCHEDULERS, Time};
 use mapa_sim::*;
 
 use crate::shared::{Extreme, values};
 
-values!(ByBandwidth: Objective::values().into_iter().map(ByBandwidth::new));
+values!(ByBandwidth: Objective::values().into_iter().step_by(3).map(ByBandwidth::new));
 values!(Column: [Column::Integers(vec![]), Column::Integers(vec![Some(i64::MIN), None]), Column::Numbers(vec![Some(f64::NAN), Some(f64::INFINITY)]), Column::Texts(vec![Some("\0\u{202e},\"\n".to_owned())]), Column::Flags(vec![None; 3])]);
 values!(Error: [Error::malformed("\u{202e}"), Error::malformed("")].into_iter().chain(read_jobs("x").err()));
 values!(ExecutionRow: executions());
-values!(Fragmentation: [0, 1, 5].map(Fragmentation::new));
+values!(Fragmentation: [0, 1, 5, usize::MAX].map(Fragmentation::new));
 values!(Generator: [Generator::mapa(), Generator::mapa_six(), of_jobs(0), of_jobs(usize::MAX)]);
 values!(Group: SUMMARY.groups.clone());
 values!(GroupSize: [GroupSize::Pooled, GroupSize::Several, GroupSize::Of(0), GroupSize::Of(usize::MAX)]);
