@@ -13,7 +13,7 @@ use mapa_live::{Identity, Processes};
 use crate::acquire::{
     AcquireContext, AcquireOutcome, AcquireRequest, Granted, Unbegun, WaitStatus, unbegun,
 };
-use crate::client::{AskError, Client};
+use crate::client::{AskError, Client, socket_of};
 use crate::error::Error;
 use crate::job_process::RunEvents;
 use crate::ledger::{DeviceKey, Durability, Lease, Ledger, Requester};
@@ -25,6 +25,9 @@ const RESTART: Duration = Duration::from_secs(1);
 
 /// How often a daemon that has gone is looked for.
 const AGAIN: Duration = Duration::from_millis(300);
+
+/// How often in a row a daemon may hang up on a job that it has said nothing to. One that is started anew does so once.
+const HANGUPS: usize = 5;
 
 /// How long a program that has ended its job looks for a daemon that has gone. Then recovery frees the devices.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -134,7 +137,7 @@ impl Desk<'_> {
         happenings: &RunEvents,
         on_wait: &mut dyn FnMut(&WaitStatus),
     ) -> Result<(AcquireOutcome, Option<String>), Error> {
-        let (mut ticket, mut is_lost) = (None, false);
+        let (mut ticket, mut is_lost, mut hangups) = (None, false, 0);
         loop {
             let query = &RunQuery {
                 again: is_lost,
@@ -187,6 +190,14 @@ impl Desk<'_> {
                 Waited::Done(outcome, mark) => return Ok((outcome, mark)),
                 Waited::Lost(place) => (ticket, is_lost) = (place, true),
             }
+            // Whoever has no place has heard nothing. One with a place keeps it, and may wait for days.
+            hangups += usize::from(ticket.is_none());
+            if hangups == HANGUPS {
+                return Err(Error::at(
+                    socket_of(&self.path).display(),
+                    "the daemon hangs up without an answer: expected one of this version (systemctl status mapa-node)",
+                ));
+            }
             if let Some(signal) = self.find_again(happenings)? {
                 // The place in the queue ends with this program.
                 return Ok((AcquireOutcome::Signal(signal), None));
@@ -202,6 +213,10 @@ impl Desk<'_> {
     fn find_again(&mut self, happenings: &RunEvents) -> Result<Option<i32>, Error> {
         let (begun, mut is_told) = (Instant::now(), false);
         loop {
+            // First of all: one that answers nobody would be asked without a pause.
+            if let Some(signal) = happenings.pause(AGAIN) {
+                return Ok(Some(signal));
+            }
             if let Some(client) = Client::connect(&self.path)? {
                 self.books = Books::Daemon(client);
                 return Ok(None);
@@ -216,9 +231,6 @@ impl Desk<'_> {
                         .aside("the daemon has gone: this job keeps its place and waits for it");
                     is_told = true;
                 }
-            }
-            if let Some(signal) = happenings.pause(AGAIN) {
-                return Ok(Some(signal));
             }
         }
     }

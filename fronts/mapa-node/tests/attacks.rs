@@ -75,7 +75,7 @@ fn settled(connection: &mut Connection) -> Value {
 }
 
 /// Whether the daemon answers a client who comes now.
-fn is_well(place: &Place) {
+pub(crate) fn is_well(place: &Place) {
     let begun = Instant::now();
     let answer = Connection::of(place).ask(&json!({"query": "status"}));
     assert_eq!(answer["answer"], "status", "{answer}");
@@ -96,7 +96,7 @@ fn is_closed(stream: &mut UnixStream) -> bool {
 }
 
 /// Resident memory of a daemon, MiB.
-fn resident(daemon: &Daemon) -> u64 {
+pub(crate) fn resident(daemon: &Daemon) -> u64 {
     let text = fs::read_to_string(format!("/proc/{}/status", daemon.0.id())).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let mut words = line.unwrap().split_ascii_whitespace();
@@ -1075,6 +1075,7 @@ fn the_page_names_the_tests_of_all_attacks() {
     let sources = [
         include_str!("attacks.rs"),
         include_str!("answers.rs"),
+        include_str!("damaged.rs"),
         include_str!("full_disk.rs"),
         include_str!("hostile.rs"),
         include_str!("http.rs"),
@@ -1095,7 +1096,7 @@ fn the_page_names_the_tests_of_all_attacks() {
             "{name}"
         );
     }
-    for source in &sources[..2] {
+    for source in &sources[..3] {
         for (test, _) in source.match_indices("#[test]\nfn ") {
             let name = &source[test + "#[test]\nfn ".len()..];
             let name = name.split('(').next().unwrap();

@@ -9,6 +9,7 @@ mod crash_points;
 mod crowd;
 mod daemon;
 mod daemon_kills;
+mod damaged;
 mod docs;
 mod full_disk;
 mod gate;
