@@ -13,6 +13,8 @@ mod live;
 mod measured;
 mod mig;
 mod mutated;
+#[path = "../../mapa-front/tests/common/mutation.rs"]
+mod mutation;
 mod nics;
 mod pages;
 mod parallel;

@@ -23,6 +23,9 @@ mod ledger;
 mod links;
 mod live;
 mod mig;
+mod mutated;
+#[path = "../../mapa-front/tests/common/mutation.rs"]
+mod mutation;
 mod namespaces;
 mod orders;
 mod partitions;

@@ -1,6 +1,7 @@
 //! Makes folders with the fake library, and sets the state of a fake: `fake-nvml help` lists how.
 
 use std::error::Error;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -148,7 +149,8 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            // With nothing left to say it on, there is still the status.
+            drop(writeln!(std::io::stderr(), "error: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -165,7 +167,7 @@ fn run(cli: Cli) -> Result<(), Box<dyn Error>> {
     let fake = Fake::open(&config)?;
     match cli.command {
         Command::Install(_) => {}
-        Command::Show => println!("{}", fake.state()?.write()?),
+        Command::Show => say(&fake.state()?.write()?)?,
         Command::Start(start) => start.run(&fake)?,
         Command::Stop { device, pid } => {
             if !fake.stop_process(device, pid)? {
@@ -186,7 +188,7 @@ fn run(cli: Cli) -> Result<(), Box<dyn Error>> {
             start,
         } => {
             let (instance, compute) = fake.create_instance(device, &profile, start)?;
-            println!("{instance}/{compute}");
+            say(&format_args!("{instance}/{compute}"))?;
         }
         Command::Destroy { device, instance } => fake.destroy_instance(device, instance)?,
     }
@@ -206,8 +208,16 @@ fn make(order: Install) -> Result<(), Box<dyn Error>> {
     // A wrong machine is told before anything is written.
     Fake::open(&config)?;
     config.state = Some("state".into());
-    println!("{}", install(&library, &order.folder, &config)?.display());
-    Ok(())
+    say(&install(&library, &order.folder, &config)?.display())
+}
+
+/// Prints an answer.
+///
+/// # Errors
+/// It cannot be written.
+fn say(answer: &dyn std::fmt::Display) -> Result<(), Box<dyn Error>> {
+    writeln!(std::io::stdout(), "{answer}")
+        .map_err(|error| format!("standard output: {error}").into())
 }
 
 impl StartProcess {

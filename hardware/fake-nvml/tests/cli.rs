@@ -126,6 +126,32 @@ fn what_cannot_be_done_is_told() {
     "#);
 }
 
+/// With a full standard output and a full standard error, too, it ends with its own status.
+#[test]
+fn an_answer_that_cannot_be_printed_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = || {
+        std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap()
+    };
+    let status = |error: std::process::Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fake-nvml"));
+        let words = ["install", "here", "--machine", "dgx-1v"];
+        command.args(words).current_dir(folder.path());
+        command.stdout(full()).stderr(error).output().unwrap()
+    };
+    let output = status(std::process::Stdio::piped());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        told(&output).contains("standard output"),
+        "{}",
+        told(&output)
+    );
+    assert_eq!(status(full().into()).status.code(), Some(1));
+}
+
 #[test]
 fn a_description_is_named_relative_to_where_the_command_runs() {
     let folder = tempfile::tempdir().unwrap();

@@ -16,6 +16,10 @@ mod hostile;
 mod live;
 mod manager;
 mod memory;
+mod mutated;
+#[path = "../../../../fronts/mapa-front/tests/common/mutation.rs"]
+#[allow(dead_code, reason = "the tests of other programs use all of it")]
+mod mutation;
 mod program;
 mod service;
 mod world;

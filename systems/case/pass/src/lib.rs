@@ -39,6 +39,7 @@ use llvm_plugin::{
     LlvmModulePass, ModuleAnalysisManager, PassBuilder, PipelineParsing, PreservedAnalyses,
 };
 use std::collections::HashSet;
+use std::io::Write as _;
 
 #[llvm_plugin::plugin(name = "mapa-case", version = "0.1")]
 fn register(builder: &mut PassBuilder) {
@@ -70,12 +71,17 @@ impl LlvmModulePass for CasePass {
             return PreservedAnalyses::All;
         }
         if let Err(message) = run(module) {
-            eprintln!("mapa-case: {}: {message}", module.source());
+            say(format_args!("{}: {message}", module.source()));
             // A program that may take memory unasked must not be built.
             std::process::exit(1);
         }
         PreservedAnalyses::None
     }
+}
+
+/// Tells whoever compiles. A compiler whose messages nobody takes goes on, as it does with its own.
+fn say(what: std::fmt::Arguments<'_>) {
+    drop(writeln!(std::io::stderr(), "mapa-case: {what}"));
 }
 
 /// Instruments a module.
@@ -115,13 +121,13 @@ fn run(module: Module) -> Result<(), String> {
         let found = instrument(module, function, &summaries, &library, &mut state)?;
         if remarks {
             for remark in found {
-                eprintln!("mapa-case: {}: {name}: {remark}", module.source());
+                say(format_args!("{}: {name}: {remark}", module.source()));
             }
         }
     }
     for remark in state.rewrite_users()? {
         if remarks {
-            eprintln!("mapa-case: {}: {remark}", module.source());
+            say(format_args!("{}: {remark}", module.source()));
         }
     }
     state.rewriter.rewrite_stubs();
