@@ -60,6 +60,12 @@ fn job(text: &str, id: u64, made: &mut Patterns) -> Result<Submission, String> {
                 .to_owned(),
         );
     }
+    // It would be a part of the task's name, and a file with that name would have a line more.
+    if text.contains('\r') {
+        return Err(
+            "a carriage return within the line: expected lines that end in LF or CR LF".to_owned(),
+        );
+    }
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let [devices, pattern, arrival, duration, sensitive, task] = fields[..] else {
         let expected = "expected 6: numGpus,pattern,arrival,duration,bwSensitive,task";
