@@ -28,7 +28,10 @@ fn kinds(place: &Place) -> Vec<Kind> {
     };
     let text = |text: &str| vec![text.as_bytes().to_vec()];
     vec![
-        of("\"$MAPA\" --ledger l$$ --machine FILE free", machines.clone()),
+        of(
+            "\"$MAPA\" --ledger l$$ --machine FILE free",
+            machines.clone(),
+        ),
         of(
             "\"$MAPA\" --ledger l$$ --machine FILE --json run -n 2 --dry-run -- true",
             machines,

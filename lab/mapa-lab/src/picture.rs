@@ -76,7 +76,7 @@ pub fn boxes(groups: &[BoxGroup], colour: Colours, words: &BoxPlotWords<'_>) -> 
             colours.push(colour(policy));
         }
     }
-    let places = groups.len() * slots - 1;
+    let places = (groups.len() * slots).saturating_sub(1);
     let mut plots: Vec<Plot> = words
         .published
         .iter()
@@ -229,7 +229,7 @@ pub struct NamedCurve {
 pub enum Heights {
     /// Equal steps; from 0 unless a value is below.
     Linear,
-    /// Powers of ten.
+    /// Powers of ten; of positive values alone.
     Log,
 }
 
@@ -244,11 +244,21 @@ pub fn curves(lines: Vec<NamedCurve>, title: &str, x: &str, y: &str) -> String {
 }
 
 fn drawn(
-    lines: Vec<NamedCurve>,
+    mut lines: Vec<NamedCurve>,
     dotted: bool,
-    heights: Heights,
+    mut heights: Heights,
     [title, x, y]: [&str; 3],
 ) -> String {
+    if heights == Heights::Log {
+        // There is no logarithm of others, and no scale of none.
+        for line in &mut lines {
+            line.points
+                .retain(|&(x, y)| x.is_finite() && y.is_finite() && y > 0.0);
+        }
+        if lines.iter().all(|line| line.points.is_empty()) {
+            heights = Heights::Linear;
+        }
+    }
     let least = lines
         .iter()
         .flat_map(|line| &line.points)
@@ -377,7 +387,10 @@ pub fn bars(
             .collect();
         plot = plot.with_group(name.as_str(), coloured);
     }
-    let plot = plot.with_legend(names.iter().map(|(name, _)| *name).collect());
+    // The library has no legend without bars.
+    if !groups.is_empty() {
+        plot = plot.with_legend(names.iter().map(|(name, _)| *name).collect());
+    }
     let plots: Vec<Plot> = vec![plot.into()];
     let layout = Layout::auto_from_plots(&plots)
         .with_title(title)
@@ -385,4 +398,67 @@ pub fn bars(
         .with_width(860.0)
         .with_height(420.0);
     render_to_svg(plots, layout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No data, one value, equal values, and what is no number.
+    const VALUES: [&[f64]; 6] = [
+        &[],
+        &[1.5],
+        &[2.0, 2.0],
+        &[f64::NAN, 1.0],
+        &[f64::INFINITY, 1.0],
+        &[-1.0, 0.0],
+    ];
+
+    #[test]
+    fn every_picture_is_drawn_of_no_data_of_one_value_of_equal_values_and_of_no_numbers() {
+        let words = BoxPlotWords {
+            title: "title",
+            y: "y",
+            published: vec![(1.0, "published")],
+            marked: vec![(0, 0, 1.0)],
+            marks: "marked",
+            bottom: 0.0,
+            top: 3.0,
+        };
+        for values in VALUES {
+            let pairs_of: Vec<(f64, f64)> = values.iter().map(|&value| (value, value)).collect();
+            let curve = || NamedCurve {
+                name: "a".to_owned(),
+                colour: BLUE,
+                dashed: true,
+                points: pairs_of.clone(),
+            };
+            let dots = || vec![("a", BLUE, pairs_of.clone())];
+            let group = ("group".to_owned(), vec![("a", values.to_vec())]);
+            let styled = ("a".to_owned(), BLUE, false, values.to_vec());
+            for picture in [
+                boxes(&[], |_| BLUE, &words),
+                boxes(&[("group".to_owned(), Vec::new())], |_| BLUE, &words),
+                boxes(&[group], |_| BLUE, &words),
+                lines(Vec::new(), Heights::Log, "t", "x", "y"),
+                lines(vec![curve()], Heights::Log, "t", "x", "y"),
+                lines(vec![curve()], Heights::Linear, "t", "x", "y"),
+                curves(vec![curve()], "t", "x", "y"),
+                pairs(Vec::new(), "t", "x", "y"),
+                pairs(dots(), "t", "x", "y"),
+                plain(dots(), "t", "x", "y"),
+                densities(Vec::new(), 1.0, "t", "x"),
+                densities(vec![styled], 1.0, "t", "x"),
+                bars(&[], &[], "t", "y"),
+                bars(
+                    &[("group".to_owned(), values.to_vec())],
+                    &[("a", BLUE)],
+                    "t",
+                    "y",
+                ),
+            ] {
+                assert!(picture.trim_end().ends_with("</svg>"), "{values:?}");
+            }
+        }
+    }
 }

@@ -110,3 +110,39 @@ fn tails(
         .with_log_y();
     render_to_svg(plots, layout.with_width(760.0).with_height(460.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use mapa_system_slo_sim::{DrawnRun, NoController, RunConditions, run};
+
+    use super::*;
+
+    #[test]
+    fn every_picture_is_drawn_of_no_data_of_one_value_of_equal_values_and_of_no_numbers() {
+        let scenario = Scenario::table_3();
+        let trace = DrawnRun::draw(&scenario, 1).unwrap();
+        let run = run(
+            &scenario,
+            &trace,
+            1,
+            RunConditions::default(),
+            &mut NoController,
+        );
+        let whole = run.unwrap();
+        for values in [
+            &[][..],
+            &[1.5],
+            &[2.0, 2.0],
+            &[f64::NAN, 1.0],
+            &[f64::INFINITY, 1.0],
+        ] {
+            let mut totals = whole.clone();
+            totals.latencies = values.to_vec();
+            totals.kept = values.iter().map(|&value| (value, value)).collect();
+            totals.actions = values.iter().map(|&at| (at, Acted::Move)).collect();
+            for (name, picture) in tenant("\u{202e}", &scenario, &totals, &totals) {
+                assert!(picture.trim_end().ends_with("</svg>"), "{name}: {values:?}");
+            }
+        }
+    }
+}
