@@ -287,3 +287,38 @@ fn share_out(edges: u32, tiers: &[usize], so_far: Census, f: &mut impl FnMut(&Ce
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::matching::oracle::raw_matches;
+    use crate::optimum::criterion::{max, min};
+    use crate::score::Candidate;
+    use crate::testing::{machines, patterns};
+
+    proptest! {
+        /// Also of patterns whose edges carry unlike traffic: the bound of one edge is not another's.
+        #[test]
+        fn no_match_within_a_set_is_above_its_bound(
+            graph in machines(2..=5), pattern in patterns(2..=4), turn in 0.0..6.0,
+        ) {
+            let all = graph.all();
+            let view = graph.with_free(&all);
+            // Which link is best depends on the traffic, and more traffic is worth more on any.
+            let value = move |edge: EdgeOn| {
+                edge.traffic * 100.0 + f64::sin(edge.link.gbps * 0.1 + edge.traffic * turn)
+            };
+            let objective = Objective::edges("sum", value);
+            let criteria = [max(objective.clone()), min(objective.clone())];
+            let bounds = CriteriaBounds::new(&view, &pattern, &criteria);
+            let [most, least] = [0, 1].map(|at| bounds.within(at, &all) + 1e-9);
+            for placement in raw_matches(&pattern, &graph, &all, false) {
+                let candidate = Candidate { view: graph.with_free(&all), pattern: &pattern, placement: &placement };
+                let score = objective.score(&candidate);
+                prop_assert!(score <= most && -score <= least, "{placement:?}: {score}");
+            }
+        }
+    }
+}
