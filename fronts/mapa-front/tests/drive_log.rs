@@ -294,6 +294,10 @@ fn malformed_record_is_an_error_with_its_line() {
         error("{\"line\":\"turn\",\"is\":{\"now\":0,\"events\":[],\"actions\":[]}}\n"),
         @"line 1: a turn: expected the head of the record"
     );
+    // A device, or a file without lines.
+    let endless = std::io::BufReader::new(std::io::repeat(b'x'));
+    let replayed = replay(endless, &names, &InMemory::default());
+    insta::assert_snapshot!(replayed.unwrap_err(), @"line 1: it is longer than 64 MiB: expected a record");
     let mut later = head("fifo");
     later.version = 9;
     let text = text(&[RecordLine::Head(Box::new(later))]);

@@ -1,6 +1,6 @@
 //! Replays recorded events.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read as _};
 
 use mapa_sched::{Fleet, Scheduler, Time, step};
 use mapa_topologies::Machine;
@@ -132,6 +132,9 @@ impl Replayer {
     }
 }
 
+/// The most bytes of a line of a record. A turn in which 10,000 jobs come has some 4 MB.
+const LINE: u64 = 64 << 20;
+
 /// Gives the events of a record to fresh schedulers, and compares their actions. Reads line by line:
 /// a record may be larger than memory.
 ///
@@ -152,8 +155,13 @@ pub fn replay(
         text.clear();
         let bad =
             |what: &dyn std::fmt::Display| Error::malformed(format_args!("line {line}: {what}"));
-        if record.read_line(&mut text).map_err(|error| bad(&error))? == 0 {
+        let bounded = record.by_ref().take(LINE).read_line(&mut text);
+        if bounded.map_err(|error| bad(&error))? == 0 {
             break;
+        }
+        if text.len() as u64 == LINE {
+            let what = format_args!("it is longer than {} MiB: expected a record", LINE >> 20);
+            return Err(bad(&what));
         }
         let read = match serde_json::from_str(&text) {
             Ok(read) => read,
