@@ -99,8 +99,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The types that the pool has values for.
-fn pool(file: &Path) -> BTreeSet<String> {
-    let text = fs::read_to_string(file).expect("the pool");
+fn pool(text: &str) -> BTreeSet<String> {
     let named = text
         .lines()
         .filter_map(|line| line.strip_prefix("values!(")?.split([':', '<']).next());
@@ -473,10 +472,10 @@ impl Calls {
 }
 
 /// The calls of all public functions of the crate whose sources are in a folder, with values of its own pool and of shared ones.
-pub(crate) fn generate(source: &Path, own: &Path, shared: &[&Path]) -> Generated {
+pub(crate) fn generate(source: &Path, own: &str, shared: &[&str]) -> Generated {
     let mut calls = Calls {
         pool: pool(own),
-        shared: shared.iter().flat_map(|file| pool(file)).collect(),
+        shared: shared.iter().flat_map(|text| pool(text)).collect(),
         exported: exported(source),
         module: String::new(),
         calls: BTreeMap::new(),
@@ -531,9 +530,9 @@ pub(crate) fn generate(source: &Path, own: &Path, shared: &[&Path]) -> Generated
         .map(|name| format!("    {name:?},\n"))
         .collect();
     let text = format!(
-        "// Written by `MAPA_BLESS=1 cargo test -p CRATE --test extremes`. Do not edit.\n\nuse std::str::FromStr;\nuse std::time::Duration;\n\nuse super::*;\n\n\
+        "// Written by `MAPA_BLESS=1 cargo test -p CRATE --test extremes`. Do not edit.\n\nuse std::str::FromStr;\nuse std::time::Duration;\n\nuse crate::shared::Calls;\n\nuse super::*;\n\n\
          pub(super) fn all(calls: &mut Calls) {{\n{}}}\n\n/// Functions that are not called, with the type that the pool has no values of.\n\
-         pub(super) const LEFT_OUT: &[&str] = &[\n{names}];\n",
+         const _LEFT_OUT: &[&str] = &[\n{names}];\n",
         lines.concat()
     );
     Generated { text, left_out }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapa_core::mig::Layout;
-use mapa_core::{DeviceId, HardwareGraph, LeaseId, MachineId, Objective, Placement, Request};
+use mapa_core::mig::{Layout, Size};
+use mapa_core::{Demand, DeviceId, HardwareGraph, LeaseId, MachineId, Objective, Pattern, Placement, Request};
 use mapa_sched::bound::{Class, Program, Sense, Solver};
 use mapa_sched::plan::{Ageing, Draws};
 use mapa_sched::slices::{Power, SliceJob};
@@ -70,6 +70,24 @@ fn job(id: u64, request: Request) -> Job {
     job
 }
 
+/// A scheduler that has had all events, on machines with and without instances.
+pub(crate) fn driven<S: Scheduler>(mut scheduler: S) -> S {
+    let wholes = HardwareGraph::values().into_iter().map(Arc::new);
+    let mut fleet = Fleet::new(wholes.chain([mapa_sched::testing::cuttable(2)]));
+    let sizes = [(1, 1), (2, 2), (4, 4), (0, 0), (u8::MAX, u8::MAX)];
+    let slices = sizes.into_iter().enumerate().map(|(at, (compute, memory))| {
+        let gbps = [0.0, f64::MAX, 1.0][at % 3];
+        let demand = Demand::slice(Size::new(compute, memory)).pcie_gbps(gbps);
+        let request = Request::new(Pattern::ring(1).with_demand(0, demand));
+        Event::Arrived(job(100 + at as u64, request))
+    });
+    for (at, event) in (0..).zip(slices.chain(Event::values())) {
+        // What the fleet cannot book is refused.
+        let _ = step(&mut scheduler, &mut fleet, Time(at), [event], &mut Vec::new());
+    }
+    scheduler
+}
+
 fn waiting(all: bool) -> WaitingJobs {
     let mut waiting = WaitingJobs::new(Order::Priority, all);
     for job in Job::values() {
@@ -86,7 +104,7 @@ fn fleet() -> Fleet {
 fn busy() -> Fleet {
     let mut fleet = fleet();
     let mut first = Fifo::new(mapa_core::greedy());
-    let request = Request::new(mapa_core::Pattern::ring(2));
+    let request = Request::new(Pattern::ring(2));
     let arrived = [Event::Arrived(Job::new(JobId(1), request))];
     let booked = step(&mut first, &mut fleet, Time(0), arrived, &mut Vec::new());
     booked.expect("a job that fits");
