@@ -30,7 +30,8 @@ fn exported(source: &Path) -> BTreeMap<String, Vec<String>> {
     while let Some((file, folder, prefix)) = folders.pop() {
         for item in parse(&file) {
             match item {
-                Item::Use(item) if is_public(&item.vis) => leaves(&item.tree, &mut |name| {
+                // What another crate has defined has its values there.
+                Item::Use(item) if is_public(&item.vis) && !is_foreign(&item.tree) => leaves(&item.tree, &mut |name| {
                     add(name, &prefix);
                 }),
                 Item::Mod(item)
@@ -61,6 +62,10 @@ fn exported(source: &Path) -> BTreeMap<String, Vec<String>> {
         }
     }
     names
+}
+
+fn is_foreign(tree: &syn::UseTree) -> bool {
+    matches!(tree, syn::UseTree::Path(path) if path.ident.to_string().starts_with("mapa_"))
 }
 
 fn leaves(tree: &syn::UseTree, found: &mut impl FnMut(String)) {

@@ -37,6 +37,7 @@ values!(u64: [0, 1, u64::MAX]);
 values!(usize: [0, 1, 2, 64, usize::MAX]);
 values!(i32: [0, -1, i32::MIN, i32::MAX]);
 values!(i64: [0, -1, i64::MIN, i64::MAX]);
+values!(f32: [0.0, -1.0, f32::MAX, f32::NAN]);
 values!(f64: [0.0, -0.0, 1.0, -1.0, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
 values!(String: ["", "0", "GPU0", "\0", "-1", "1e999", "\u{202e}x", "ring", "tp=2,pp=2"].map(str::to_owned).into_iter().chain(["x".repeat(10_000)]));
 values!(Duration: [Duration::ZERO, Duration::MAX]);
@@ -112,6 +113,7 @@ tuples!(A 0, B 1);
 tuples!(A 0, B 1, C 2);
 tuples!(A 0, B 1, C 2, D 3);
 tuples!(A 0, B 1, C 2, D 3, E 4);
+tuples!(A 0, B 1, C 2, D 3, E 4, F 5);
 
 /// How many combinations of arguments a function gets.
 const MOST: usize = 300;

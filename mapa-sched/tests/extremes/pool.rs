@@ -72,8 +72,7 @@ fn job(id: u64, request: Request) -> Job {
 
 /// A scheduler that has had all events, on machines with and without instances.
 pub(crate) fn driven<S: Scheduler>(mut scheduler: S) -> S {
-    let wholes = HardwareGraph::values().into_iter().map(Arc::new);
-    let mut fleet = Fleet::new(wholes.chain([mapa_sched::testing::cuttable(2)]));
+    let mut fleet = fleet();
     let sizes = [(1, 1), (2, 2), (4, 4), (0, 0), (u8::MAX, u8::MAX)];
     let slices = sizes.into_iter().enumerate().map(|(at, (compute, memory))| {
         let gbps = [0.0, f64::MAX, 1.0][at % 3];
@@ -96,8 +95,9 @@ fn waiting(all: bool) -> WaitingJobs {
     waiting
 }
 
-fn fleet() -> Fleet {
-    Fleet::new(HardwareGraph::values().into_iter().map(Arc::new))
+pub(crate) fn fleet() -> Fleet {
+    let wholes = HardwareGraph::values().into_iter().map(Arc::new);
+    Fleet::new(wholes.chain([mapa_sched::testing::cuttable(2)]))
 }
 
 /// A fleet with a job on its first machine.
