@@ -31,9 +31,11 @@ fn exported(source: &Path) -> BTreeMap<String, Vec<String>> {
         for item in parse(&file) {
             match item {
                 // What another crate has defined has its values there.
-                Item::Use(item) if is_public(&item.vis) && !is_foreign(&item.tree) => leaves(&item.tree, &mut |name| {
-                    add(name, &prefix);
-                }),
+                Item::Use(item) if is_public(&item.vis) && !is_foreign(&item.tree) => {
+                    leaves(&item.tree, &mut |name| {
+                        add(name, &prefix);
+                    })
+                }
                 Item::Mod(item)
                     if is_public(&item.vis)
                         && item.content.is_none()
@@ -65,7 +67,15 @@ fn exported(source: &Path) -> BTreeMap<String, Vec<String>> {
 }
 
 fn is_foreign(tree: &syn::UseTree) -> bool {
-    matches!(tree, syn::UseTree::Path(path) if path.ident.to_string().starts_with("mapa_"))
+    matches!(tree, syn::UseTree::Path(path) if is_crate(&path.ident))
+}
+
+fn is_of_another_crate(path: &syn::Path) -> bool {
+    path.segments.len() > 1 && is_crate(&path.segments[0].ident)
+}
+
+fn is_crate(name: &syn::Ident) -> bool {
+    name.to_string().starts_with("mapa_")
 }
 
 fn leaves(tree: &syn::UseTree, found: &mut impl FnMut(String)) {
@@ -243,6 +253,11 @@ impl Calls {
                         Ok(quote!(std::collections::BTreeMap<#key, #value>))
                     }
                     // A crate's own type may have the name of another's.
+                    (name, [])
+                        if is_of_another_crate(&path.path) && !self.shared.contains(name) =>
+                    {
+                        lacking()
+                    }
                     (name, []) => match self.path(name) {
                         Some(path) if self.pool.contains(name) => {
                             let path: syn::Path =
