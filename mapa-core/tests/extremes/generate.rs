@@ -293,10 +293,6 @@ impl Calls {
                 drawn: quote!(String),
                 lent: Some(quote!(&#name[..])),
             }),
-            Type::Reference(reference) if reference.mutability.is_none() => Ok(Part {
-                drawn: self.drawn(&reference.elem, this)?,
-                lent: Some(quote!(&#name)),
-            }),
             Type::Tuple(tuple) => {
                 let parts = tuple.elems.iter().enumerate().map(|(at, part)| {
                     let at = syn::Index::from(at);
