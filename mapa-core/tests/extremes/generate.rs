@@ -254,7 +254,9 @@ impl Calls {
                     }
                     // A crate's own type may have the name of another's.
                     (name, [])
-                        if is_of_another_crate(&path.path) && !self.shared.contains(name) =>
+                        if is_of_another_crate(&path.path)
+                            && self.path(name).is_some()
+                            && !self.shared.contains(name) =>
                     {
                         lacking()
                     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::mig::{Layout, Size};
-use mapa_core::{Demand, DeviceId, HardwareGraph, LeaseId, MachineId, Objective, Pattern, Placement, Request};
+use mapa_core::{
+    Demand, DeviceId, HardwareGraph, LeaseId, MachineId, Objective, Pattern, Placement, Request,
+};
 use mapa_sched::bound::{Class, Program, Sense, Solver};
 use mapa_sched::plan::{Ageing, Draws};
 use mapa_sched::slices::{Power, SliceJob};
@@ -72,17 +74,26 @@ fn job(id: u64, request: Request) -> Job {
 
 /// A scheduler that has had all events, on machines with and without instances.
 pub(crate) fn driven<S: Scheduler>(mut scheduler: S) -> S {
-    let mut fleet = fleet();
+    let mut fleet = fleet_of_instances();
     let sizes = [(1, 1), (2, 2), (4, 4), (0, 0), (u8::MAX, u8::MAX)];
-    let slices = sizes.into_iter().enumerate().map(|(at, (compute, memory))| {
-        let gbps = [0.0, f64::MAX, 1.0][at % 3];
-        let demand = Demand::slice(Size::new(compute, memory)).pcie_gbps(gbps);
-        let request = Request::new(Pattern::ring(1).with_demand(0, demand));
-        Event::Arrived(job(100 + at as u64, request))
-    });
+    let slices = sizes
+        .into_iter()
+        .enumerate()
+        .map(|(at, (compute, memory))| {
+            let gbps = [0.0, f64::MAX, 1.0][at % 3];
+            let demand = Demand::slice(Size::new(compute, memory)).pcie_gbps(gbps);
+            let request = Request::new(Pattern::ring(1).with_demand(0, demand));
+            Event::Arrived(job(100 + at as u64, request))
+        });
     for (at, event) in (0..).zip(slices.chain(Event::values())) {
         // What the fleet cannot book is refused.
-        let _ = step(&mut scheduler, &mut fleet, Time(at), [event], &mut Vec::new());
+        let _ = step(
+            &mut scheduler,
+            &mut fleet,
+            Time(at),
+            [event],
+            &mut Vec::new(),
+        );
     }
     scheduler
 }
@@ -95,7 +106,12 @@ fn waiting(all: bool) -> WaitingJobs {
     waiting
 }
 
-pub(crate) fn fleet() -> Fleet {
+fn fleet() -> Fleet {
+    Fleet::new(HardwareGraph::values().into_iter().map(Arc::new))
+}
+
+/// Machines with and without instances.
+pub(crate) fn fleet_of_instances() -> Fleet {
     let wholes = HardwareGraph::values().into_iter().map(Arc::new);
     Fleet::new(wholes.chain([mapa_sched::testing::cuttable(2)]))
 }

@@ -20,7 +20,7 @@ shared::extremes!(
 #[test]
 fn models_of_run_times_answer_whatever_they_are_asked() {
     for model in ByBandwidth::values() {
-        sim_pool::ask(&model);
+        pool::ask(&model);
     }
     pool::ask(&Fixed);
     pool::ask(&BySize);

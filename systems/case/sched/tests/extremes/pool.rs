@@ -6,7 +6,7 @@ use mapa_core::{Demand, Pattern, Request};
 use mapa_sched::{Event, Fleet, Job, JobId, RunTime, Scheduler, TaskId, Time, step};
 use mapa_system_case::*;
 
-use crate::sched_pool::{driven, fleet};
+use crate::sched_pool::{driven, fleet_of_instances};
 use crate::shared::{Extreme, values};
 
 values!(Case: [CaseSettings::CORRECTED, CaseSettings::PAPER, CaseSettings::BALANCED, strange()].into_iter().flat_map(|settings| { let fresh = || Case::new(settings, mapa_core::greedy()); [fresh(), driven(shared(fresh())), shared(driven(fresh()))] }));
@@ -42,7 +42,7 @@ fn batch(bytes: u64, takes: Duration) -> CaseBatch {
 
 /// A manager of processes whose memory nothing holds, or that end before their tasks.
 fn shared<S: Scheduler>(mut scheduler: S) -> S {
-    let mut fleet: Fleet = fleet();
+    let mut fleet: Fleet = fleet_of_instances();
     let of = |bytes| {
         let demand = Demand::any().shared().memory(bytes).warps(u32::MAX);
         Request::new(Pattern::single(demand))

@@ -8,7 +8,7 @@ use mapa_sched::{Event, Job, JobId, Latency, Scheduler, Signals, Tenant, Time, T
 use mapa_system_slo::replay::*;
 use mapa_system_slo::*;
 
-use crate::sched_pool::fleet;
+use crate::sched_pool::fleet_of_instances;
 use crate::shared::{Extreme, values};
 
 values!(Alternative: [f64::NAN, f64::MAX].map(|score| Alternative { to: TenantSetup::at(u32::MAX), score }));
@@ -258,7 +258,7 @@ fn inputs() -> Vec<TickInput> {
 
 /// A scheduler that guards a tenant beside another, and is told extremes of both.
 fn told<S: Scheduler>(mut scheduler: S) -> S {
-    let mut fleet = fleet();
+    let mut fleet = fleet_of_instances();
     let job = |id, slo| {
         let demand = Demand::any().pcie_gbps(f64::MAX);
         let request = Request::new(Pattern::ring(1).with_demand(0, demand));
