@@ -38,11 +38,11 @@ values!(BoxedScheduler: SCHEDULERS.iter().filter_map(|row| row.scheduler(row.nam
 values!(WaitingJobs: [waiting(false), waiting(true)]);
 values!(Position: [false, true].into_iter().filter_map(|all| Some(waiting(all).first()?.0)));
 values!(ClassWalk: WaitingJobs::values().iter().map(WaitingJobs::walk));
-values!(FirstFit: ListOrder::values().into_iter().map(FirstFit::new));
-values!(Fifo: [Fifo::new(mapa_core::greedy())]);
-values!(Queue: [Queue::new(mapa_core::greedy(), Order::Priority)]);
-values!(Easy: [Easy::new(mapa_core::greedy())]);
-values!(Conservative: [Conservative::new(mapa_core::greedy())]);
+values!(FirstFit: ListOrder::values().into_iter().flat_map(|order| [FirstFit::new(order), driven(FirstFit::new(order))]));
+values!(Fifo: [Fifo::new(mapa_core::greedy()), driven(Fifo::new(mapa_core::greedy()))]);
+values!(Queue: [Queue::new(mapa_core::greedy(), Order::Priority), driven(Queue::new(mapa_core::greedy(), Order::Priority))]);
+values!(Easy: [Easy::new(mapa_core::greedy()), driven(Easy::new(mapa_core::greedy()))]);
+values!(Conservative: [Conservative::new(mapa_core::greedy()), driven(Conservative::new(mapa_core::greedy()))]);
 values!(Defrag<'static>: Objective::values().into_iter().map(Defrag::new));
 values!(Record: [Record::default()].into_iter().chain(SchedulerRun::values().into_iter().map(|run| run.into_parts().1)));
 values!(SchedulerRun: Fleet::values().into_iter().map(SchedulerRun::new));
