@@ -5,8 +5,8 @@ mod pool;
 #[path = "../../../mapa-core/tests/extremes/shared.rs"]
 mod shared;
 
-use mapa_core::*;
 use mapa_core::mig::*;
+use mapa_core::*;
 use mapa_topologies as own;
 
 shared::extremes!(
