@@ -213,9 +213,13 @@ impl Assignment {
     /// The number of different devices of the tenant.
     #[must_use]
     pub fn devices(&self) -> usize {
-        self.parts()
-            .map(|(.., placement)| placement.set().len())
-            .sum()
+        // No set: an assignment that was told may name any device, and a set has a bit for each below it.
+        let is_first = |placement: &Placement, at: usize| !placement[..at].contains(&placement[at]);
+        let of_part = |placement: &Placement| {
+            let ranks = 0..placement.len();
+            ranks.filter(|&at| is_first(placement, at)).count()
+        };
+        self.parts().map(|(.., placement)| of_part(placement)).sum()
     }
 }
 

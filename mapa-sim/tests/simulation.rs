@@ -711,6 +711,23 @@ fn a_replay_is_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn ranks_that_share_a_device_have_scores_and_a_far_device_has_none() {
+    let fleet = Fleet::new([machine(2)]);
+    let at = |ids: [u32; 2]| Assignment {
+        machine: MachineId(0),
+        lease: mapa_core::LeaseId(0),
+        placement: ids.into_iter().map(mapa_core::DeviceId).collect(),
+        rest: Vec::new(),
+    };
+    let pair = Pattern::independent(2);
+    let scores = |at: &Assignment| Scorer::new().scores_at(&fleet, &pair, at);
+    assert_eq!(at([1, 1]).devices(), 1);
+    assert!(scores(&at([1, 1])).is_some());
+    assert_eq!(at([1, u32::MAX]).devices(), 2);
+    assert!(scores(&at([1, u32::MAX])).is_none());
+}
+
+#[test]
 fn over_several_machines_the_least_bandwidth_counts_and_an_edge_between_them_is_the_network_s() {
     // Four devices, then three: a ring of seven is two chains and two edges over the network.
     let workload = Workload::new("one", [submission(0, 7, 0, 1000)]);

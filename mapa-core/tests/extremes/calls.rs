@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::shared::Calls;
+
 use super::*;
 
 pub(super) fn all(calls: &mut Calls) {
@@ -358,7 +360,7 @@ pub(super) fn all(calls: &mut Calls) {
 }
 
 /// Functions that are not called, with the type that the pool has no values of.
-pub(super) const LEFT_OUT: &[&str] = &[
+const _LEFT_OUT: &[&str] = &[
     "AllToAll::objective: AllToAll",
     "AllToAll::of: AllToAll",
     "AllToAll::unrelayed: AllToAll",

@@ -30,9 +30,12 @@ fn exported(source: &Path) -> BTreeMap<String, Vec<String>> {
     while let Some((file, folder, prefix)) = folders.pop() {
         for item in parse(&file) {
             match item {
-                Item::Use(item) if is_public(&item.vis) => leaves(&item.tree, &mut |name| {
-                    add(name, &prefix);
-                }),
+                // What another crate has defined has its values there.
+                Item::Use(item) if is_public(&item.vis) && !is_foreign(&item.tree) => {
+                    leaves(&item.tree, &mut |name| {
+                        add(name, &prefix);
+                    })
+                }
                 Item::Mod(item)
                     if is_public(&item.vis)
                         && item.content.is_none()
@@ -61,6 +64,18 @@ fn exported(source: &Path) -> BTreeMap<String, Vec<String>> {
         }
     }
     names
+}
+
+fn is_foreign(tree: &syn::UseTree) -> bool {
+    matches!(tree, syn::UseTree::Path(path) if is_crate(&path.ident))
+}
+
+fn is_of_another_crate(path: &syn::Path) -> bool {
+    path.segments.len() > 1 && is_crate(&path.segments[0].ident)
+}
+
+fn is_crate(name: &syn::Ident) -> bool {
+    name.to_string().starts_with("mapa_")
 }
 
 fn leaves(tree: &syn::UseTree, found: &mut impl FnMut(String)) {
@@ -99,8 +114,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The types that the pool has values for.
-fn pool(file: &Path) -> BTreeSet<String> {
-    let text = fs::read_to_string(file).expect("the pool");
+fn pool(text: &str) -> BTreeSet<String> {
     let named = text
         .lines()
         .filter_map(|line| line.strip_prefix("values!(")?.split([':', '<']).next());
@@ -239,6 +253,13 @@ impl Calls {
                         Ok(quote!(std::collections::BTreeMap<#key, #value>))
                     }
                     // A crate's own type may have the name of another's.
+                    (name, [])
+                        if is_of_another_crate(&path.path)
+                            && self.path(name).is_some()
+                            && !self.shared.contains(name) =>
+                    {
+                        lacking()
+                    }
                     (name, []) => match self.path(name) {
                         Some(path) if self.pool.contains(name) => {
                             let path: syn::Path =
@@ -473,10 +494,10 @@ impl Calls {
 }
 
 /// The calls of all public functions of the crate whose sources are in a folder, with values of its own pool and of shared ones.
-pub(crate) fn generate(source: &Path, own: &Path, shared: &[&Path]) -> Generated {
+pub(crate) fn generate(source: &Path, own: &str, shared: &[&str]) -> Generated {
     let mut calls = Calls {
         pool: pool(own),
-        shared: shared.iter().flat_map(|file| pool(file)).collect(),
+        shared: shared.iter().flat_map(|text| pool(text)).collect(),
         exported: exported(source),
         module: String::new(),
         calls: BTreeMap::new(),
@@ -531,9 +552,9 @@ pub(crate) fn generate(source: &Path, own: &Path, shared: &[&Path]) -> Generated
         .map(|name| format!("    {name:?},\n"))
         .collect();
     let text = format!(
-        "// Written by `MAPA_BLESS=1 cargo test -p CRATE --test extremes`. Do not edit.\n\nuse std::str::FromStr;\nuse std::time::Duration;\n\nuse super::*;\n\n\
+        "// Written by `MAPA_BLESS=1 cargo test -p CRATE --test extremes`. Do not edit.\n\nuse std::str::FromStr;\nuse std::time::Duration;\n\nuse crate::shared::Calls;\n\nuse super::*;\n\n\
          pub(super) fn all(calls: &mut Calls) {{\n{}}}\n\n/// Functions that are not called, with the type that the pool has no values of.\n\
-         pub(super) const LEFT_OUT: &[&str] = &[\n{names}];\n",
+         const _LEFT_OUT: &[&str] = &[\n{names}];\n",
         lines.concat()
     );
     Generated { text, left_out }

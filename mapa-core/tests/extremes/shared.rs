@@ -1,12 +1,14 @@
 //! What the tests of all libraries share: extreme values of the standard types, calls, and what is expected of them.
 
+#![allow(dead_code, unused_imports, reason = "a crate uses some of it")]
+
 #[path = "generate.rs"]
 mod generate;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,6 +37,7 @@ values!(u64: [0, 1, u64::MAX]);
 values!(usize: [0, 1, 2, 64, usize::MAX]);
 values!(i32: [0, -1, i32::MIN, i32::MAX]);
 values!(i64: [0, -1, i64::MIN, i64::MAX]);
+values!(f32: [0.0, -1.0, f32::MAX, f32::NAN]);
 values!(f64: [0.0, -0.0, 1.0, -1.0, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
 values!(String: ["", "0", "GPU0", "\0", "-1", "1e999", "\u{202e}x", "ring", "tp=2,pp=2"].map(str::to_owned).into_iter().chain(["x".repeat(10_000)]));
 values!(Duration: [Duration::ZERO, Duration::MAX]);
@@ -110,6 +113,7 @@ tuples!(A 0, B 1);
 tuples!(A 0, B 1, C 2);
 tuples!(A 0, B 1, C 2, D 3);
 tuples!(A 0, B 1, C 2, D 3, E 4);
+tuples!(A 0, B 1, C 2, D 3, E 4, F 5);
 
 /// How many combinations of arguments a function gets.
 const MOST: usize = 300;
@@ -170,13 +174,18 @@ impl Calls {
     }
 }
 
-/// Fails if the calls are not those of the sources, or more functions than allowed are left out, which lack values.
+/// Fails if the calls are not those of the sources, or more functions than allowed are left out, which lack values. `pools` are
+/// the texts that have values of other crates' types.
 pub(crate) fn has_all_calls(pools: &[&str], left_out: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let here = folder.join("tests/extremes");
-    let pools: Vec<PathBuf> = pools.iter().map(|file| here.join(file)).collect();
-    let pools: Vec<&Path> = pools.iter().map(PathBuf::as_path).collect();
-    let generated = generate::generate(&folder.join("src"), &here.join("pool.rs"), &pools);
+    let own = fs::read_to_string(here.join("pool.rs")).expect("the pool");
+    let pools: Vec<&str> = [include_str!("shared.rs")]
+        .iter()
+        .chain(pools)
+        .copied()
+        .collect();
+    let generated = generate::generate(&folder.join("src"), &own, &pools);
     let file = here.join("calls.rs");
     if std::env::var_os("MAPA_BLESS").is_some() {
         fs::write(&file, &generated.text).expect("the file can be written");
@@ -202,3 +211,27 @@ pub(crate) fn panics_as_documented(all: fn(&mut Calls)) {
     let _ = panic::take_hook();
     assert!(calls.wrong.is_empty(), "{}", calls.wrong.join("\n"));
 }
+
+/// The tests of a crate: how many functions its pool lacks values for, and the pools of other crates. The number may only get smaller.
+macro_rules! extremes {
+    ($left_out:literal $(, $pool:ident: $file:literal)*) => {
+        #[allow(unused_imports, unused_mut, unused_parens, clippy::all, reason = "it is generated")]
+        mod calls;
+        $(
+            #[path = $file]
+            #[allow(dead_code, unused_imports, reason = "a crate uses some of it")]
+            mod $pool;
+        )*
+
+        #[test]
+        fn every_public_function_has_a_call_or_is_listed() {
+            $crate::shared::has_all_calls(&[$(include_str!($file)),*], $left_out);
+        }
+
+        #[test]
+        fn no_function_panics_unless_it_says_so() {
+            $crate::shared::panics_as_documented(calls::all);
+        }
+    };
+}
+pub(crate) use extremes;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapa_core::mig::Layout;
-use mapa_core::{DeviceId, HardwareGraph, LeaseId, MachineId, Objective, Placement, Request};
+use mapa_core::mig::{Layout, Size};
+use mapa_core::{
+    Demand, DeviceId, HardwareGraph, LeaseId, MachineId, Objective, Pattern, Placement, Request,
+};
 use mapa_sched::bound::{Class, Program, Sense, Solver};
 use mapa_sched::plan::{Ageing, Draws};
 use mapa_sched::slices::{Power, SliceJob};
@@ -36,11 +38,11 @@ values!(BoxedScheduler: SCHEDULERS.iter().filter_map(|row| row.scheduler(row.nam
 values!(WaitingJobs: [waiting(false), waiting(true)]);
 values!(Position: [false, true].into_iter().filter_map(|all| Some(waiting(all).first()?.0)));
 values!(ClassWalk: WaitingJobs::values().iter().map(WaitingJobs::walk));
-values!(FirstFit: ListOrder::values().into_iter().map(FirstFit::new));
-values!(Fifo: [Fifo::new(mapa_core::greedy())]);
-values!(Queue: [Queue::new(mapa_core::greedy(), Order::Priority)]);
-values!(Easy: [Easy::new(mapa_core::greedy())]);
-values!(Conservative: [Conservative::new(mapa_core::greedy())]);
+values!(FirstFit: ListOrder::values().into_iter().flat_map(|order| [FirstFit::new(order), driven(FirstFit::new(order))]));
+values!(Fifo: [Fifo::new(mapa_core::greedy()), driven(Fifo::new(mapa_core::greedy()))]);
+values!(Queue: [Queue::new(mapa_core::greedy(), Order::Priority), driven(Queue::new(mapa_core::greedy(), Order::Priority))]);
+values!(Easy: [Easy::new(mapa_core::greedy()), driven(Easy::new(mapa_core::greedy()))]);
+values!(Conservative: [Conservative::new(mapa_core::greedy()), driven(Conservative::new(mapa_core::greedy()))]);
 values!(Defrag<'static>: Objective::values().into_iter().map(Defrag::new));
 values!(Record: [Record::default()].into_iter().chain(SchedulerRun::values().into_iter().map(|run| run.into_parts().1)));
 values!(SchedulerRun: Fleet::values().into_iter().map(SchedulerRun::new));
@@ -70,6 +72,32 @@ fn job(id: u64, request: Request) -> Job {
     job
 }
 
+/// A scheduler that has had all events, on machines with and without instances.
+pub(crate) fn driven<S: Scheduler>(mut scheduler: S) -> S {
+    let mut fleet = fleet_of_instances();
+    let sizes = [(1, 1), (2, 2), (4, 4), (0, 0), (u8::MAX, u8::MAX)];
+    let slices = sizes
+        .into_iter()
+        .enumerate()
+        .map(|(at, (compute, memory))| {
+            let gbps = [0.0, f64::MAX, 1.0][at % 3];
+            let demand = Demand::slice(Size::new(compute, memory)).pcie_gbps(gbps);
+            let request = Request::new(Pattern::ring(1).with_demand(0, demand));
+            Event::Arrived(job(100 + at as u64, request))
+        });
+    for (at, event) in (0..).zip(slices.chain(Event::values())) {
+        // What the fleet cannot book is refused.
+        let _ = step(
+            &mut scheduler,
+            &mut fleet,
+            Time(at),
+            [event],
+            &mut Vec::new(),
+        );
+    }
+    scheduler
+}
+
 fn waiting(all: bool) -> WaitingJobs {
     let mut waiting = WaitingJobs::new(Order::Priority, all);
     for job in Job::values() {
@@ -82,11 +110,17 @@ fn fleet() -> Fleet {
     Fleet::new(HardwareGraph::values().into_iter().map(Arc::new))
 }
 
+/// Machines with and without instances.
+pub(crate) fn fleet_of_instances() -> Fleet {
+    let wholes = HardwareGraph::values().into_iter().map(Arc::new);
+    Fleet::new(wholes.chain([mapa_sched::testing::cuttable(2)]))
+}
+
 /// A fleet with a job on its first machine.
 fn busy() -> Fleet {
     let mut fleet = fleet();
     let mut first = Fifo::new(mapa_core::greedy());
-    let request = Request::new(mapa_core::Pattern::ring(2));
+    let request = Request::new(Pattern::ring(2));
     let arrived = [Event::Arrived(Job::new(JobId(1), request))];
     let booked = step(&mut first, &mut fleet, Time(0), arrived, &mut Vec::new());
     booked.expect("a job that fits");

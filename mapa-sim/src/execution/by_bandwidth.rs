@@ -105,7 +105,9 @@ impl ByBandwidth {
     #[must_use]
     pub fn gbps(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         let pattern = &job.job.request.pattern;
-        if at.devices() != pattern.len() {
+        // Ranks may share a device.
+        let ranks: usize = at.parts().map(|(ranks, ..)| ranks.len()).sum();
+        if ranks != pattern.len() {
             return f64::NAN;
         }
         if at.rest.is_empty() {

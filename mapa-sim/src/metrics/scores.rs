@@ -105,7 +105,9 @@ impl Scorer {
         pattern: &Pattern,
         at: &Assignment,
     ) -> Option<Scores> {
-        if at.devices() != pattern.len() {
+        // Ranks may share a device.
+        let ranks: usize = at.parts().map(|(ranks, ..)| ranks.len()).sum();
+        if ranks != pattern.len() {
             return None;
         }
         if at.rest.is_empty() {

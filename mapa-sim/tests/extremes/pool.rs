@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use mapa_core::{HardwareGraph, Objective, Pattern, Request};
-use mapa_sched::{Fleet, Job, JobId, SCHEDULERS, Time};
+use mapa_sched::{Assignment, Fleet, Job, JobId, JobLimitTable, SCHEDULERS, Time};
 use mapa_sim::*;
 
 use crate::shared::{Extreme, values};
@@ -61,6 +61,27 @@ static RUN: LazyLock<(Outcome, Vec<Row>, Fleet)> = LazyLock::new(|| {
 });
 
 static SUMMARY: LazyLock<Summary> = LazyLock::new(|| Summary::of(&RUN.0, &RUN.1, &RUN.2));
+
+/// Asks a model of run times for all jobs at all places: functions of a trait are not called by name.
+pub(crate) fn ask(execution: &dyn Execution) {
+    let (jobs, limits) = (submissions(), JobLimitTable::values());
+    for fleet in Fleet::values() {
+        for at in Assignment::values() {
+            for job in &jobs {
+                let _ = execution.slowdown(job, &at, &fleet);
+                let all = [(job, &at), (job, &at)];
+                for limits in &limits {
+                    let _ = execution.slowdowns_under(limits, &all, &fleet);
+                }
+            }
+        }
+    }
+    for graph in HardwareGraph::values() {
+        for device in mapa_core::DeviceId::values() {
+            let _ = execution.felt_on(&graph, device);
+        }
+    }
+}
 
 fn ring(devices: usize) -> Request {
     Request::new(Pattern::ring(devices))

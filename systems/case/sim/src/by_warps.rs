@@ -41,12 +41,15 @@ impl Execution for ByWarps {
     fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         let mut worst = 1.0f64;
         for (ranks, machine, placement) in at.parts() {
-            // A place that the fleet does not have has no slowdown, which is an error.
-            let Ok(machine) = fleet.machine(machine) else {
+            // A place that is none of the job and the fleet has no slowdown, which is an error.
+            let demands = job.job.request.pattern.demands().get(ranks);
+            let (Ok(machine), Some(demands)) = (fleet.machine(machine), demands) else {
                 return f64::NAN;
             };
-            let demands = &job.job.request.pattern.demands()[ranks];
             for (demand, &id) in demands.iter().zip(placement.iter()) {
+                if machine.graph().check(id).is_err() {
+                    return f64::NAN;
+                }
                 if demand.warps == 0 {
                     continue;
                 }

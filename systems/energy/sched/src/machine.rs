@@ -8,6 +8,8 @@ use mapa_sched::slices::class_of;
 /// Between the number of GPUs and the time that an instance takes, where GPUs are repartitioned.
 const ANY: &str = " x any, created in ";
 const MINUTES: &str = " min";
+/// A word that says how many GPUs there are must not take all memory.
+const MOST_GPUS: usize = 1_000_000;
 
 /// GPUs with their slices. Slices are numbered GPU by GPU. Either each GPU is partitioned once, and
 /// its slices are those of its layout, in the order of the layout. Or it is repartitioned while jobs
@@ -121,13 +123,17 @@ impl SlicedGpus {
     /// for are kept.
     ///
     /// # Errors
-    /// No GPU; a time that is not finite or below 0.
+    /// No GPU, or more than a million; a time that is not finite or below 0.
     pub fn flexible(gpus: usize, power: Power, creation_minutes: f64) -> Result<Self, Error> {
         if gpus == 0 || !(creation_minutes.is_finite() && creation_minutes >= 0.0) {
             let what = format!(
                 "{gpus} GPUs that are repartitioned in {creation_minutes} minutes: expected one GPU or more, \
                  and minutes of 0 or more"
             );
+            return Err(ErrorKind::BadSliceMachine(what).into());
+        }
+        if gpus > MOST_GPUS {
+            let what = format!("{gpus} GPUs: expected at most {MOST_GPUS}");
             return Err(ErrorKind::BadSliceMachine(what).into());
         }
         let mut machine = Self::empty(power);

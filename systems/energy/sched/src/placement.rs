@@ -51,7 +51,8 @@ impl SlotPlacement {
     /// Whether the two share a memory slot. A placement shares all of its own with itself.
     #[must_use]
     pub const fn overlaps(self, other: Self) -> bool {
-        self.start < other.start + other.slots() && other.start < self.start + self.slots()
+        self.start < other.start.saturating_add(other.slots())
+            && other.start < self.start.saturating_add(self.slots())
     }
 
     /// The placements that share a memory slot with this one, itself too: bits by position in

@@ -27,7 +27,7 @@ use mapa_sched::slices::SliceJob;
 #[must_use]
 pub fn reduced(schedule: &Schedule, jobs: &[SliceJob]) -> Schedule {
     let mut pieces: Vec<Piece> = Vec::new();
-    for gpu in 0..schedule.gpus {
+    for gpu in schedule.used_gpus() {
         for (from, to, running) in schedule.spans(gpu) {
             let mut now = from;
             for part in running {

@@ -1,5 +1,7 @@
 //! Schedules as lists of what ran where, and whether they are possible.
 
+use std::collections::BTreeSet;
+
 use super::rule::Rule;
 use super::state::{Start, State};
 use crate::error::{Error, ErrorKind};
@@ -92,7 +94,7 @@ impl Schedule {
                 )));
             }
         }
-        for gpu in 0..self.gpus {
+        for gpu in self.used_gpus() {
             for (from, to, running) in self.spans(gpu) {
                 let used: u32 = running.iter().map(|piece| u32::from(piece.size)).sum();
                 if used > 7 && is_before(from, to) {
@@ -158,7 +160,7 @@ impl Schedule {
         let last = ends.iter().copied().fold(0.0, f64::max);
         // All GPUs idle, and what the busy ones draw more.
         let mut watt_minutes = self.gpus as f64 * last * power.watts(0);
-        for gpu in 0..self.gpus {
+        for gpu in self.used_gpus() {
             for (from, to, running) in self.spans(gpu) {
                 let used = running
                     .iter()
@@ -172,6 +174,12 @@ impl Schedule {
             tardiness,
             watt_minutes,
         }
+    }
+
+    /// The GPUs with pieces, ascending: there may be any number of others.
+    pub(super) fn used_gpus(&self) -> BTreeSet<usize> {
+        let gpus = self.pieces.iter().map(|piece| piece.gpu);
+        gpus.filter(|&gpu| gpu < self.gpus).collect()
     }
 
     /// The times between starts and ends on a GPU, and what runs there then.

@@ -343,6 +343,9 @@ impl State {
 
     /// When a job would end that starts now on a slice of this position in [`SIZES`](super::SIZES)
     /// that exists, minutes.
+    ///
+    /// # Panics
+    /// A position that is not there.
     #[must_use]
     pub fn finish_of(&self, job: &SliceJob, class: usize) -> f64 {
         self.arithmetic.round(self.now + job.minutes()[class])

@@ -14,6 +14,8 @@ pub const LOADS: [f64; 25] = [
     0.168, 0.171, 0.163, 0.138, 0.12, 0.111, 0.129, 0.116, 0.106, 0.104, 0.111,
 ];
 
+/// The most jobs of a day: all are in memory.
+const MOST_JOBS: f64 = 1e7;
 /// The end of a day, minutes.
 pub(super) const DAY: f64 = 1440.0;
 /// The share of inference jobs.
@@ -75,7 +77,7 @@ impl Draw {
     /// its own, so that days of other deadlines differ in nothing else.
     ///
     /// # Errors
-    /// A rate that is not above 0, or a slack below 1 or that falls.
+    /// A rate that is not above 0, or a slack below 1 or that falls; more than some ten million jobs.
     pub fn jobs(&self, seed: u64) -> Result<Vec<SliceJob>, Error> {
         let Self {
             per_minute,
@@ -90,6 +92,12 @@ impl Draw {
                 "a day of {per_minute} jobs a minute from minute {from}, slack {low} to {high}: \
                  expected a rate above 0, and a slack of 1 or more that does not fall"
             );
+            return Err(ErrorKind::BadDay(what).into());
+        }
+        let expected =
+            (per_minute * LOADS.iter().copied().fold(0.0, f64::max) * DAY).min(most as f64);
+        if expected > MOST_JOBS {
+            let what = format!("a day of {expected:.1e} jobs: expected at most {MOST_JOBS:e}");
             return Err(ErrorKind::BadDay(what).into());
         }
         let streams = ["arrivals", "kinds", "sizes", "curves", "slacks"];

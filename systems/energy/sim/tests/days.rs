@@ -511,6 +511,10 @@ fn a_rule_that_stalls_or_starts_what_is_not_there_is_an_error() {
             from: f64::NAN,
             ..Draw::default()
         },
+        Draw {
+            per_minute: 1e9,
+            ..Draw::default()
+        },
     ]
     .map(|wrong| wrong.jobs(1).unwrap_err().to_string());
     insta::assert_snapshot!(said.join("\n"), @"
@@ -518,6 +522,7 @@ fn a_rule_that_stalls_or_starts_what_is_not_there_is_an_error() {
     a day of 20 jobs a minute from minute 0, slack 0.5 to 1: expected a rate above 0, and a slack of 1 or more that does not fall
     a day of 20 jobs a minute from minute 0, slack 3 to 2: expected a rate above 0, and a slack of 1 or more that does not fall
     a day of 20 jobs a minute from minute NaN, slack 2 to 4: expected a rate above 0, and a slack of 1 or more that does not fall
+    a day of 2.9e11 jobs: expected at most 1e7
     ");
 }
 

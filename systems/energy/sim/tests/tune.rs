@@ -128,6 +128,10 @@ fn what_cannot_be_a_search_is_refused() {
         @"tune: 3 rounds of 8 samples with an elite of 9: expected a round or more, an elite of 2 or more, and no fewer samples"
     );
     insta::assert_snapshot!(
+        wrong(TuneSettings { samples: u32::MAX, ..SHORT }),
+        @"tune: 4294967295 samples: expected at most 100000"
+    );
+    insta::assert_snapshot!(
         wrong(TuneSettings {spread: 0.0,..SHORT}),
         @"tune: spread 0: expected a number above 0"
     );

@@ -382,6 +382,15 @@ fn a_bound_of_nonsense_is_an_error_that_names_what_is_expected() {
         text,
         @"bound: Ascent { slots: 0, rounds: 1 }: expected 1 to 100000 slots"
     );
+    let endless = Ascent {
+        slots: 1,
+        rounds: u32::MAX,
+    };
+    let text = bounds(&graph, &[]).rates(&endless).unwrap_err().to_string();
+    insta::assert_snapshot!(
+        text,
+        @"bound: Ascent { slots: 1, rounds: 4294967295 }: expected at most 1000000 rounds"
+    );
 }
 
 #[test]

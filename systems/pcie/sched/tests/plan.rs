@@ -108,6 +108,42 @@ fn jobs_that_share_a_port_end_no_sooner_than_it_carries_their_traffic() {
     }
 }
 
+#[test]
+fn a_bound_that_no_memory_holds_is_refused() {
+    let ports = PciePorts {
+        gpus: 1,
+        slices: 7,
+        gbps: 30.0,
+        model: PortModel::EqualShare,
+    };
+    let work = |seconds, slices| PcieWork {
+        arrives: 0.0,
+        seconds,
+        gbps: 1.0,
+        slices,
+    };
+    let error = |work, ports: &PciePorts, slot| {
+        let bound = pcie_bound(&[work], ports, slot, PcieBound::Prices(1));
+        bound.unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(
+        error(work(1e300, 1), &ports, 1.0),
+        @"bound: 2.2e300 slots of 1.0 s: expected at most 1e6"
+    );
+    insta::assert_snapshot!(
+        error(work(1.0, 1), &ports, 1e-9),
+        @"bound: 2.2e9 slots of 1e-9 s: expected at most 1e6"
+    );
+    let wide = PciePorts {
+        slices: 17,
+        ..ports
+    };
+    insta::assert_snapshot!(
+        error(work(1.0, 1), &wide, 1.0),
+        @"bound: PciePorts { gpus: 1, slices: 17, gbps: 30.0, model: EqualShare }: expected at most 16 slices"
+    );
+}
+
 proptest! {
     #![proptest_config(mapa_core::testing::cases(60))]
 

@@ -306,7 +306,7 @@ fn overlapped(copies: f64, computing: f64) -> f64 {
 }
 
 /// The highest slowdown of a job's PCIe-bound ranks: 1 if no rank is PCIe-bound, NaN if the
-/// slowdown of any rank is NaN. `slowdown` gets a rank's machine, its lease there, its whole device
+/// slowdown of any rank is NaN or its place is none of the job and the fleet. `slowdown` gets a rank's machine, its lease there, its whole device
 /// and its demand in GB/s.
 fn slowest(
     job: &Submission,
@@ -317,13 +317,14 @@ fn slowest(
     let leases = std::iter::once(at.lease).chain(at.rest.iter().map(|part| part.lease));
     let mut worst = 1.0;
     for ((ranks, machine, placement), lease) in at.parts().zip(leases) {
-        let Ok(machine) = fleet.machine(machine) else {
+        let demands = job.job.request.pattern.demands().get(ranks);
+        let (Ok(machine), Some(demands)) = (fleet.machine(machine), demands) else {
             return f64::NAN;
         };
-        for (demand, &id) in job.job.request.pattern.demands()[ranks]
-            .iter()
-            .zip(placement.iter())
-        {
+        for (demand, &id) in demands.iter().zip(placement.iter()) {
+            if machine.graph().check(id).is_err() {
+                return f64::NAN;
+            }
             let device = machine.graph().device(id);
             // Ranks on the host's own memory or on a network card copy over no GPU's port.
             if demand.pcie_mb_s == 0 || matches!(device.unit, Unit::Numa | Unit::Nic) {

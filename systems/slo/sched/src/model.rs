@@ -143,21 +143,23 @@ impl SlowdownModel {
         self.slices.len()
     }
 
-    /// The slices of a profile; those of the largest for one that does not exist.
+    /// The slices of a profile; those of the largest for one that does not exist, and 0 for a model
+    /// without profiles.
     #[must_use]
     pub fn slices_of(&self, profile: u8) -> u32 {
-        self.slices[self.at(profile)]
+        self.slices.get(self.at(profile)).copied().unwrap_or(0)
     }
 
     fn at(&self, profile: u8) -> usize {
-        usize::from(profile).min(self.slices.len() - 1)
+        usize::from(profile).min(self.slices.len().saturating_sub(1))
     }
 
     /// The slowdown beside `heavy` neighbours that copy and training or none, on a profile.
     ///
     /// The tenant gets the larger of its fair share, 1 / (1 + n w), and of what n neighbours leave
     /// that use a share `u` each, 1 - n u. This is weighted max-min fairness on one link; a test
-    /// compares it with [`mapa_core::sharing::max_min`].
+    /// compares it with [`mapa_core::sharing::max_min`]. NaN for what a table lacks, in a model that is
+    /// not [`checked`](Self::checked).
     #[must_use]
     pub fn slowdown(
         &self,
@@ -167,7 +169,7 @@ impl SlowdownModel {
         is_throttled: bool,
     ) -> Slowdown {
         let at = self.at(profile);
-        let (n, w) = (f64::from(heavy), self.heavy_weight[at]);
+        let (n, w) = (f64::from(heavy), number(&self.heavy_weight, at));
         let [wants, quota] = if is_throttled {
             [self.throttled_share, self.throttled_mps]
         } else {
@@ -175,13 +177,13 @@ impl SlowdownModel {
         };
         let share = (1.0 / (1.0 + n * w)).max(1.0 - n * wants);
         let more = if is_training {
-            self.training[at] * quota
+            number(&self.training, at) * quota
         } else {
             0.0
         };
         Slowdown {
             transfer: 1.0 / share,
-            compute: self.compute[at] * (1.0 + more),
+            compute: number(&self.compute, at) * (1.0 + more),
         }
     }
 
@@ -190,6 +192,11 @@ impl SlowdownModel {
     /// using it. So a throttle changes nothing for the tenant.
     #[must_use]
     pub fn printed_transfer(&self, profile: u8, heavy: u32) -> f64 {
-        1.0 + f64::from(heavy) * self.heavy_weight[self.at(profile)]
+        1.0 + f64::from(heavy) * number(&self.heavy_weight, self.at(profile))
     }
+}
+
+/// A number of a table; NaN if the table, which nobody may have checked, is too short.
+fn number(table: &[f64], at: usize) -> f64 {
+    table.get(at).copied().unwrap_or(f64::NAN)
 }

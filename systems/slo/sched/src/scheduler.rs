@@ -195,7 +195,7 @@ impl<C: Controller> GuardingScheduler<C> {
     }
 
     fn tick_ns(&self) -> u64 {
-        u64::from(self.controller.settings().tick_ms) * 1_000_000
+        u64::from(self.controller.settings().tick_ms.max(1)) * 1_000_000
     }
 
     /// One tick of one job's controller.

@@ -97,7 +97,7 @@ fn observe(settings: &Settings, state: &mut ControllerState, input: &TickInput) 
     let Some(p99) = state.window.quantile(990) else {
         return;
     };
-    let percent = u128::from(settings.average_percent);
+    let percent = u128::from(settings.average_percent.min(100));
     let average = state.average_ns.map_or(p99, |last| {
         let mixed = u128::from(last) * (100 - percent) + u128::from(p99) * percent;
         (mixed / 100) as u64

@@ -128,7 +128,8 @@ impl Window {
     /// share does not exceed. None for an empty window.
     #[must_use]
     pub fn quantile(&self, thousandths: usize) -> Option<u64> {
-        let rank = (self.sorted.len() * thousandths).div_ceil(1000).max(1);
+        let rank = self.sorted.len().saturating_mul(thousandths);
+        let rank = rank.div_ceil(1000).max(1);
         self.sorted.get(rank - 1).copied()
     }
 

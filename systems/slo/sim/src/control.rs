@@ -218,8 +218,12 @@ impl Control for LiveControl {
         if let Some(snapshot) = &mut told {
             self.sensor.judge(snapshot, settings, throttled);
         }
-        let at = usize::from(seen.config.profile);
-        let compute = settings.model.compute[at];
+        // A profile that does not exist counts as the largest, as in the model.
+        let at = usize::from(seen.config.profile).min(SLICES.len() - 1);
+        let alone = settings
+            .model
+            .slowdown(seen.config.profile, 0, false, false);
+        let compute = alone.compute;
         // By how much training counts on this profile, relative to the first: the model's shape.
         let shares = SLICES.map(|slices| f64::from(SLICES[0]) / f64::from(slices));
         let quota = settings.model.throttled_mps;

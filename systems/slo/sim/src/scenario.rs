@@ -93,6 +93,9 @@ pub const HOSTS: usize = 2;
 /// The slices of the profiles: 2g, 3g and 4g of an A100.
 pub const SLICES: [u32; 3] = [2, 3, 4];
 
+/// The most phases of a neighbour, and bursts.
+const MOST_PHASES: f64 = 1e7;
+
 impl Scenario {
     /// The scenario behind Table 3 of the paper: seven free numbers were fitted to its static and
     /// single-lever rows.
@@ -249,6 +252,18 @@ impl Scenario {
             return bad(format!(
                 "some {requests:.0} requests and {} copying neighbours a host: expected at most 1e8 and 64",
                 self.copying
+            ));
+        }
+        let phases = match self.requests {
+            Requests::Poisson(_) => self.on_s + self.off_s,
+            Requests::Bursts {
+                burst_s, between_s, ..
+            } => (self.on_s + self.off_s).min(burst_s + between_s),
+        };
+        if self.seconds() / phases > MOST_PHASES {
+            return bad(format!(
+                "phases of {phases} s in {} s: expected at most {MOST_PHASES:e} of them",
+                self.seconds()
             ));
         }
         Ok(self)

@@ -301,4 +301,8 @@ fn parameters_out_of_bounds_are_refused() {
         error(Scenario { hours: 1e6, ..own }),
         @"some 3600000000 requests and 1 copying neighbours a host: expected at most 1e8 and 64"
     );
+    insta::assert_snapshot!(
+        error(Scenario { on_s: 1e-6, off_s: 1e-6, ..own }),
+        @"phases of 0.000002 s in 14400 s: expected at most 1e7 of them"
+    );
 }

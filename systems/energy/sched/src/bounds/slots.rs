@@ -28,11 +28,12 @@ impl Slots {
         Ok(Self(starts))
     }
 
-    /// As many slots of one length, and the last one. They start with the first arrival; the last one
+    /// As many slots of one length, at most a million, and the last one. They start with the first arrival; the last one
     /// starts when all jobs can have ended, and the longest of them could run once more on the
     /// largest slice of the machine.
     #[must_use]
     pub fn even(jobs: &[SliceJob], machine: &SlicedGpus, count: usize) -> Self {
+        let count = count.min(1_000_000);
         let arrivals = jobs.iter().map(SliceJob::arrives);
         let first = arrivals.reduce(f64::min).unwrap_or_default();
         let class = machine.largest_class();

@@ -113,6 +113,9 @@ impl Observation {
 
     /// Appends the [numbers](Self::numbers) of a state of the machine.
     ///
+    /// # Panics
+    /// A state of a machine with fewer slices.
+    ///
     /// # Complexity
     /// O(slices + bins x log queue).
     pub fn append(&self, state: &State, to: &mut Vec<f32>) {

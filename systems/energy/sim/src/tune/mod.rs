@@ -25,6 +25,9 @@ use self::point::{PLACEMENT, PRICES, SPREAD, point, prices};
 use crate::error::{Error, ErrorKind};
 use mapa_sim::stream;
 
+/// The most candidates of a round: all are made at once.
+const MOST_SAMPLES: u32 = 100_000;
+
 /// What a search does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -155,7 +158,7 @@ impl Tuning {
     ///
     /// # Errors
     /// Prices or GPUs that cannot be; no round, fewer than two candidates in the elite, fewer
-    /// samples than that; a spread that is not above 0; layouts of GPUs that are repartitioned.
+    /// samples than that, or more than 100,000; a spread that is not above 0; layouts of GPUs that are repartitioned.
     pub fn new(start: PriceCandidate, settings: TuneSettings) -> Result<Self, Error> {
         let TuneSettings {
             rounds,
@@ -169,6 +172,11 @@ impl Tuning {
             return Err(wrong(format!(
                 "tune: {rounds} rounds of {samples} samples with an elite of {elite}: expected a round or more, \
                  an elite of 2 or more, and no fewer samples"
+            )));
+        }
+        if samples > MOST_SAMPLES {
+            return Err(wrong(format!(
+                "tune: {samples} samples: expected at most {MOST_SAMPLES}"
             )));
         }
         if !(spread.is_finite() && spread > 0.0) {

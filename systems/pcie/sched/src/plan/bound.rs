@@ -29,6 +29,10 @@ use super::port::PortModel;
 
 /// The most kinds of jobs. More are joined, each group with the traffic of its least.
 const KINDS: usize = 4;
+/// The most slices of a GPU: configurations of four kinds grow with the fourth power.
+const SLICES: u8 = 16;
+/// The most slots: tables have a row for each.
+const SLOTS: f64 = 1e6;
 
 /// A job, as the bound sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +53,7 @@ pub struct PcieWork {
 pub struct PciePorts {
     /// How many there are, each with a port of its own.
     pub gpus: u32,
-    /// The compute slices of each. Any jobs run at once whose slices fit in.
+    /// The compute slices of each, at most 16. Any jobs run at once whose slices fit in.
     pub slices: u8,
     /// What a port carries, GB/s.
     pub gbps: f64,
@@ -89,7 +93,7 @@ struct SlotRelaxation {
 /// migration, and for schedulers that know all arrivals. Shorter slots give a better bound.
 ///
 /// # Errors
-/// A number that is not finite or is out of range; as the solver.
+/// A number that is not finite or is out of range, GPUs of more than 16 slices, more than a million slots; as the solver.
 ///
 /// # Complexity
 /// By prices, O(rounds x n x t) for n jobs and t slots, t about the time that the jobs need on all GPUs
@@ -114,7 +118,7 @@ pub fn pcie_bound(
     by: PcieBound,
 ) -> Result<Bound, Error> {
     check(jobs, ports, slot)?;
-    let program = SlotRelaxation::new(jobs, ports, slot);
+    let program = SlotRelaxation::new(jobs, ports, slot)?;
     let (value, proof) = match by {
         PcieBound::Prices(rounds) => (program.by_prices(rounds), Proof::Prices),
         PcieBound::Solver(solver) => match solver.solve(&program.linear())?.optimum {
@@ -146,6 +150,9 @@ fn check(jobs: &[PcieWork], ports: &PciePorts, slot: f64) -> Result<(), Error> {
                 ports.slices
             ));
         }
+    }
+    if ports.slices > SLICES {
+        return wrong(format!("{ports:?}: expected at most {SLICES} slices"));
     }
     let is_positive = |value: f64| value.is_finite() && value > 0.0;
     if ports.gpus == 0 || !is_positive(ports.gbps) || !is_positive(slot) {
@@ -254,7 +261,7 @@ fn undominated(all: Vec<[f64; KINDS]>) -> Vec<[f64; KINDS]> {
 }
 
 impl SlotRelaxation {
-    fn new(jobs: &[PcieWork], ports: &PciePorts, slot: f64) -> Self {
+    fn new(jobs: &[PcieWork], ports: &PciePorts, slot: f64) -> Result<Self, Error> {
         let (kinds, of) = kinds(jobs);
         let last = jobs.iter().map(|job| job.arrives).fold(0.0, f64::max);
         // As if jobs ran one after another on each GPU, at their slowest: by then all can have ended.
@@ -267,14 +274,20 @@ impl SlotRelaxation {
             .sum();
         let longest = jobs.iter().map(|job| job.seconds).fold(0.0, f64::max);
         let horizon = last + 1.5 * work / f64::from(ports.gpus) + 2.0 * longest;
-        Self {
+        let slots = (horizon / slot).ceil() + 1.0;
+        if slots > SLOTS {
+            return Err(Error::bound(format!(
+                "{slots:.1e} slots of {slot:?} s: expected at most {SLOTS:e}"
+            )));
+        }
+        Ok(Self {
             speeds: configurations(&kinds, ports),
             kinds: kinds.len(),
             jobs: jobs.iter().copied().zip(of).collect(),
             gpus: f64::from(ports.gpus),
             slot,
-            slots: (horizon / slot).ceil() as usize + 1,
-        }
+            slots: slots as usize,
+        })
     }
 
     /// What is added to every schedule: half of each run time, less its arrival.

@@ -95,7 +95,8 @@ pub fn step(
         return decision;
     };
     let tick = input.base.tick;
-    let is_turn = tick % u64::from(settings.every_ticks) == u64::from(settings.turn);
+    let every = u64::from(settings.every_ticks.max(1));
+    let is_turn = tick % every == u64::from(settings.turn);
     if is_turn {
         remember(settings, state, snapshot);
     }

@@ -29,6 +29,7 @@ use mapa_sched::bound::{Bound, Class, Measure, Proof, Solver};
 
 /// The most slots of an ascent.
 const MOST_SLOTS: u32 = 100_000;
+const MOST_ROUNDS: u32 = 1_000_000;
 
 /// The bounds of some jobs on one machine, whose slowdowns and ideal times are computed once.
 ///
@@ -164,7 +165,7 @@ impl RingBounds {
     /// nor above [`rates`](Self::rates).
     ///
     /// # Errors
-    /// No slots, or more than 100,000.
+    /// No slots, or more than 100,000; more than a million rounds.
     ///
     /// # Complexity
     /// As [`rates`](Self::rates).
@@ -178,7 +179,7 @@ impl RingBounds {
     /// best of the bounds on completion; by far where jobs arrive over time.
     ///
     /// # Errors
-    /// No slots, or more than 100,000.
+    /// No slots, or more than 100,000; more than a million rounds.
     ///
     /// # Complexity
     /// O(rounds x (n t + t m s)) for n jobs of s sizes, m devices, and t slots of time, arrivals
@@ -223,6 +224,10 @@ impl RingBounds {
     fn climb(&self, ascent: &Ascent) -> Result<Climbed, Error> {
         if !(1..=MOST_SLOTS).contains(&ascent.slots) {
             let what = format!("{ascent:?}: expected 1 to {MOST_SLOTS} slots");
+            return Err(Error::bound(what));
+        }
+        if ascent.rounds > MOST_ROUNDS {
+            let what = format!("{ascent:?}: expected at most {MOST_ROUNDS} rounds");
             return Err(Error::bound(what));
         }
         let least = self.squashed();
