@@ -128,7 +128,10 @@ fn kinds(folder: &Folder) -> Vec<Kind> {
         of("pattern from-source FILE.c", &[c]),
         of("pattern from-source FILE.py", &[python]),
         of("pattern from-source FILE.sh", &[shell]),
-        of("match --pattern-file FILE --target-file FILE --time-limit 1", &[graph]),
+        of(
+            "match --pattern-file FILE --target-file FILE --time-limit 1",
+            &[graph],
+        ),
         of(
             "score --machine dgx-1v --devices 0,1 --model FILE",
             &["format = \"mapa-coefficients\"\nversion = 1\n"],
