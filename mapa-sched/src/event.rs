@@ -213,7 +213,7 @@ impl Assignment {
     /// The number of different devices of the tenant.
     #[must_use]
     pub fn devices(&self) -> usize {
-        // No set: an assignment that was told may name any device, and a set has a bit for each below it.
+        // No set: an event may name any device, and a set has a bit for each lower id.
         let is_first = |placement: &Placement, at: usize| !placement[..at].contains(&placement[at]);
         let of_part = |placement: &Placement| {
             let ranks = 0..placement.len();

@@ -26,7 +26,7 @@ const RESTART: Duration = Duration::from_secs(1);
 /// How often a daemon that has gone is looked for.
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// How often in a row a daemon may hang up on a job that it has said nothing to. One that is started anew does so once.
+/// How often in a row a daemon may close the connection of a job without any answer. A daemon that restarts does so once.
 const HANGUPS: usize = 5;
 
 /// How long a program that has ended its job looks for a daemon that has gone. Then recovery frees the devices.
@@ -190,7 +190,7 @@ impl Desk<'_> {
                 Waited::Done(outcome, mark) => return Ok((outcome, mark)),
                 Waited::Lost(place) => (ticket, is_lost) = (place, true),
             }
-            // Whoever has no place has heard nothing. One with a place keeps it, and may wait for days.
+            // A job without a place has had no answer. A job with a place keeps it, and may wait for days.
             hangups += usize::from(ticket.is_none());
             if hangups == HANGUPS {
                 return Err(Error::at(
@@ -213,7 +213,7 @@ impl Desk<'_> {
     fn find_again(&mut self, happenings: &RunEvents) -> Result<Option<i32>, Error> {
         let (begun, mut is_told) = (Instant::now(), false);
         loop {
-            // First of all: one that answers nobody would be asked without a pause.
+            // Before the first attempt: a daemon that closes every connection would be asked without a pause.
             if let Some(signal) = happenings.pause(AGAIN) {
                 return Ok(Some(signal));
             }

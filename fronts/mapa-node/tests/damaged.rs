@@ -1,4 +1,4 @@
-//! What is cut, flipped, of another time or of another version: an error or an answer, and none that hangs.
+//! Damaged files, many connections, wrong clocks and other versions: each command answers or reports an error, and none hangs.
 //!
 //! `MAPA_DAMAGES` sets how many damaged copies each test tries.
 
@@ -62,7 +62,7 @@ fn ended(command: &mut Command, what: &str) -> Output {
         .spawn()
         .unwrap();
     let begun = Instant::now();
-    // What it prints is far less than a pipe holds.
+    // A pipe holds far more than a command prints.
     while child.try_wait().unwrap().is_none() {
         if begun.elapsed() > Duration::from_secs(60) {
             child.kill().unwrap();
@@ -210,8 +210,8 @@ fn a_record_that_is_cut_or_flipped_is_replayed_as_far_as_it_goes_or_refused() {
     }
 }
 
-/// Connections of one user as many as a system has ever had, of which none asks: jobs that wait keep their places, those
-/// who come are answered, and memory does not grow with what nobody uses.
+/// One user opens 10,000 idle connections: waiting jobs keep their places, new clients get answers, and the daemon's memory
+/// does not grow with the connections.
 #[test]
 fn ten_thousand_connections_keep_nobody_out() {
     const CONNECTIONS: usize = 10_000;
@@ -278,7 +278,7 @@ fn ten_thousand_connections_keep_nobody_out() {
     is_well(&place);
 }
 
-/// What `LD_PRELOAD` loads: a wall clock that is as many seconds off as a file says. `None` without a compiler of C.
+/// A library for `LD_PRELOAD`: a wall clock that is off by the seconds in a file. `None` without a compiler of C.
 fn clock(folder: &Path) -> Option<PathBuf> {
     const SOURCE: &str = r#"
         #define _GNU_SOURCE
@@ -386,7 +386,7 @@ fn a_wall_clock_that_jumps_ends_no_lease_and_prolongs_none() {
             thread::sleep(Duration::from_millis(200));
         }
         let status = short.wait().unwrap();
-        // It was ended for its time, and by the time that has passed.
+        // The lease ended after its two seconds of real time.
         assert!(!status.success());
         let took = begun.elapsed();
         assert!(
@@ -418,8 +418,8 @@ fn a_wall_clock_that_jumps_ends_no_lease_and_prolongs_none() {
 fn lease_of(place: &Place, pid: u32) -> i64 {
     let ps = place.json(&["ps"]);
     let leases = ps["leases"].as_array().unwrap();
-    let own = leases.iter().find(|lease| lease["pid"] == pid);
-    own.unwrap_or_else(|| panic!("{ps}"))["lease"]
+    let found = leases.iter().find(|lease| lease["pid"] == pid);
+    found.unwrap_or_else(|| panic!("{ps}"))["lease"]
         .as_i64()
         .unwrap()
 }

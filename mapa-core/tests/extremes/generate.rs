@@ -30,7 +30,7 @@ fn exported(source: &Path) -> BTreeMap<String, Vec<String>> {
     while let Some((file, folder, prefix)) = folders.pop() {
         for item in parse(&file) {
             match item {
-                // What another crate has defined has its values there.
+                // Types of another crate have their values there.
                 Item::Use(item) if is_public(&item.vis) && !is_foreign(&item.tree) => {
                     leaves(&item.tree, &mut |name| {
                         add(name, &prefix);

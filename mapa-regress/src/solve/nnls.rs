@@ -87,8 +87,8 @@ fn step_back_until_inside(
     Some(())
 }
 
-/// Least squares of least norm on some columns. What the decomposition leaves of the error is solved for once more: its own
-/// rounding reaches the tenth digit, and the signs here decide on smaller gradients.
+/// Least squares of least norm on some columns. A second solve for the residual refines the solution: the decomposition
+/// rounds in the tenth digit, and the signs of smaller gradients count here.
 fn on_columns(a: &DMatrix<f64>, b: &DVector<f64>, columns: &[usize]) -> Option<DVector<f64>> {
     let part = a.select_columns(columns);
     let rows_and_columns = part.nrows().max(part.ncols()) as f64;

@@ -86,7 +86,7 @@ pub(crate) fn driven<S: Scheduler>(mut scheduler: S) -> S {
             Event::Arrived(job(100 + at as u64, request))
         });
     for (at, event) in (0..).zip(slices.chain(Event::values())) {
-        // What the fleet cannot book is refused.
+        // The fleet refuses tenants that it cannot book.
         let _ = step(
             &mut scheduler,
             &mut fleet,

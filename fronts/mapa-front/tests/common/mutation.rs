@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 /// threads, tables of the program, and what was freed count.
 const LIMITS: (u32, u32) = (4, 700 << 10);
 
-/// What draws numbers: the generator of Marsaglia, which needs no crate.
+/// A generator of random numbers: Marsaglia's, which needs no crate.
 struct Random(u64);
 
 impl Random {
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// What is put into a text: numbers at their limits, quotes, separators, and what opens.
+/// Pieces that mutations insert: numbers at their limits, quotes, separators and opening brackets.
 const PIECES: [&str; 30] = [
     "0",
     "-1",

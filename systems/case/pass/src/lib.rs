@@ -79,7 +79,7 @@ impl LlvmModulePass for CasePass {
     }
 }
 
-/// Tells whoever compiles. A compiler whose messages nobody takes goes on, as it does with its own.
+/// Prints a message to standard error. The compiler goes on if it cannot be written, as it does with its own messages.
 fn say(what: std::fmt::Arguments<'_>) {
     drop(writeln!(std::io::stderr(), "mapa-case: {what}"));
 }

@@ -41,7 +41,7 @@ impl Execution for ByWarps {
     fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         let mut worst = 1.0f64;
         for (ranks, machine, placement) in at.parts() {
-            // A place that is none of the job and the fleet has no slowdown, which is an error.
+            // A place that does not belong to the job and the fleet has no slowdown, which is an error.
             let demands = job.job.request.pattern.demands().get(ranks);
             let (Ok(machine), Some(demands)) = (fleet.machine(machine), demands) else {
                 return f64::NAN;

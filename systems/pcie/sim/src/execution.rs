@@ -306,7 +306,7 @@ fn overlapped(copies: f64, computing: f64) -> f64 {
 }
 
 /// The highest slowdown of a job's PCIe-bound ranks: 1 if no rank is PCIe-bound, NaN if the
-/// slowdown of any rank is NaN or its place is none of the job and the fleet. `slowdown` gets a rank's machine, its lease there, its whole device
+/// slowdown of any rank is NaN or its place does not belong to the job and the fleet. `slowdown` gets a rank's machine, its lease there, its whole device
 /// and its demand in GB/s.
 fn slowest(
     job: &Submission,

@@ -196,7 +196,7 @@ impl SlowdownModel {
     }
 }
 
-/// A number of a table; NaN if the table, which nobody may have checked, is too short.
+/// A number of a table; NaN if the table is too short, which an unchecked model may have.
 fn number(table: &[f64], at: usize) -> f64 {
     table.get(at).copied().unwrap_or(f64::NAN)
 }

@@ -70,7 +70,7 @@ fn shared<S: Scheduler>(mut scheduler: S) -> S {
     }));
     events.extend([0, 3, 0].map(|id| Event::Finished(JobId(id))));
     for (at, event) in (0..).zip(events) {
-        // What the fleet cannot book is refused.
+        // The fleet refuses tenants that it cannot book.
         let _ = step(
             &mut scheduler,
             &mut fleet,

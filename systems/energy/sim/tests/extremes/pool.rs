@@ -67,7 +67,7 @@ pub(crate) fn run_all() {
         for machine in SlicedGpus::values() {
             let state = || State::new(machine.clone());
             let mut rule = row.rule(u64::MAX);
-            // What cannot be run is refused.
+            // Runs that are impossible are refused.
             let _ = run(&jobs, state(), &mut rule);
             let _ = run_preemptive(&jobs, state(), &mut rule);
             let _ = run_as(&jobs, &jobs[1..], state(), &mut rule);

@@ -299,7 +299,7 @@ fn told<S: Scheduler>(mut scheduler: S) -> S {
     for time in times {
         events.extend((0..70).map(|_| latency(Duration::MAX)));
         events.extend([signals(), Event::Woken(Token(0x510))]);
-        // What the fleet cannot book is refused.
+        // The fleet refuses tenants that it cannot book.
         let _ = mapa_sched::step(
             &mut scheduler,
             &mut fleet,

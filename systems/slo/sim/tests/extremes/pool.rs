@@ -129,7 +129,7 @@ pub(crate) fn run_all() {
         {
             for conditions in RunConditions::values() {
                 let run = |control: &mut dyn Control| {
-                    // What cannot be run is refused.
+                    // Runs that are impossible are refused.
                     let _ = run(&scenario, &trace, 0, conditions, control);
                 };
                 for settings in Settings::values() {
