@@ -1,7 +1,7 @@
 //! Any `gres.conf` is read or refused; what is read has a symmetric graph, survives the machine
 //! file, and can be written.
 
-use mapa_topologies::Kind;
+use mapa_topologies::{Kind, MAX_TABLE_BYTES};
 
 use crate::input::text;
 use crate::machine::keeps;
@@ -26,6 +26,10 @@ pub fn run(data: &[u8]) {
         .machine
         .to_slurm_gres()
         .expect("what the reader accepts can be written");
+    // Slurm's lists of links grow with the square of the devices: those of a thousand are longer than any file that is read.
+    if written.len() > MAX_TABLE_BYTES {
+        return;
+    }
     let back = Kind::SlurmGres
         .read(&written)
         .expect("what is written can be read");
