@@ -674,4 +674,29 @@ mod tests {
         assert_eq!(at(1_795_539_661), "2026-11-24T17:01:01Z");
         assert_eq!(at(-1), "1969-12-31T23:59:59Z");
     }
+
+    #[test]
+    fn each_day_is_the_one_after_the_day_before() {
+        let (mut year, mut month, mut day) = (1970, 1, 1);
+        // Nanoseconds of 64 bits end in 2262.
+        for days in 0..=i64::MAX / 86_400_000_000_000 {
+            assert_eq!(
+                date(days * 86_400_000_000_000),
+                format!("{year:04}-{month:02}-{day:02}T00:00:00Z")
+            );
+            let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let last = match month {
+                2 => 28 + i32::from(is_leap),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            day += 1;
+            if day > last {
+                (month, day) = (month + 1, 1);
+            }
+            if month > 12 {
+                (year, month) = (year + 1, 1);
+            }
+        }
+    }
 }

@@ -457,6 +457,10 @@ fn of_two_who_resume_one_place_the_later_gets_the_devices() {
     let mut second = Connection::of(&place);
     let again = second.ask(&json!({"query": "resume", "ticket": ticket}));
     assert_eq!(again["ticket"], ticket, "{again}");
+    assert_eq!(
+        (&again["position"], &again["length"]),
+        (&json!(1), &json!(1))
+    );
     // The earlier one would wait for ever.
     assert!(is_closed(first.stream.get_mut()));
     assert_eq!(holder.ask(&ended(lease))["answer"], "noted");

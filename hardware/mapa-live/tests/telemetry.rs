@@ -417,6 +417,25 @@ fn exporters_that_hang_hold_no_sample_up_and_the_last_answer_is_reported_with_it
 }
 
 #[test]
+fn an_exporter_that_takes_the_place_of_another_is_asked_and_the_other_is_forgotten() {
+    let machine = Machine::new();
+    let mut sampler = machine.sampler();
+    for body in [
+        "vllm:num_requests_running 1\n",
+        "vllm:num_requests_running 2\n",
+    ] {
+        let target = ScrapeTarget {
+            exporter: Exporter::Vllm,
+            url: serve(vec![ok(body)]),
+        };
+        sampler.watched().targets = vec![target.clone()];
+        let sample = sampler.sample(0);
+        let asked: Vec<_> = sample.scraped.iter().map(|scrape| &scrape.target).collect();
+        assert_eq!(asked, [&target], "{:?}", sample.missing);
+    }
+}
+
+#[test]
 fn counters_are_those_of_before_a_slow_exporter_answers() {
     let machine = std::sync::Arc::new(Machine::new());
     machine.at(1);
@@ -550,7 +569,8 @@ mod devices {
         fake.inject(Fault::new("nvmlDeviceGetPowerUsage", Code::NotSupported).on(2))
             .unwrap();
         let sample = sampler.sample(2000);
-        assert_eq!(sample.gpus.len(), 8, "{:?}", sample.missing);
+        let numbers: Vec<u32> = sample.gpus.iter().map(|gpu| gpu.index).collect();
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7], "{:?}", sample.missing);
         let gpu = &sample.gpus[3];
         assert!(
             near(gpu.sm_percent, 87.0) && near(gpu.memory_percent, 40.0),

@@ -502,6 +502,7 @@ mod tests {
         let processes = Processes::new().unwrap();
         let identity = processes.own().unwrap();
         assert_eq!(processes.life(&identity), Liveness::Runs);
+        assert!(processes.may_run(&identity));
         let later = Identity {
             id: ProcessId {
                 start: identity.id.start + 1,
@@ -510,11 +511,14 @@ mod tests {
             ..identity.clone()
         };
         assert_eq!(processes.life(&later), Liveness::Ended);
+        assert!(!processes.may_run(&later));
         let elsewhere = Identity {
             namespace: identity.namespace + 1,
             ..identity.clone()
         };
         assert_eq!(processes.life(&elsewhere), Liveness::Elsewhere);
+        // Its number is another process's here.
+        assert!(!processes.may_run(&elsewhere));
         assert_eq!(
             processes.of_boot("another").life(&identity),
             Liveness::Ended

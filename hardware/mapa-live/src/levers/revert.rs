@@ -61,7 +61,8 @@ fn back(levers: &mut LeverSet, step: &Step, all: &[Step]) -> Result<(), LeverErr
             other => other,
         },
         Step::Affinity { process, from, to } => match free_threads(levers, *process, from, to) {
-            Err(LeverError::Missing { .. }) if has_ended(levers, *process)? => Ok(()),
+            // So it has ended, and has nothing to be put back.
+            Err(LeverError::Missing { .. }) => Ok(()),
             other => other,
         },
         Step::MpsPercent {

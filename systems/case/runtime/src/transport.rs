@@ -170,7 +170,24 @@ pub(crate) fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::R
 
 #[cfg(test)]
 mod tests {
+    use rustix::net::socketpair;
+
     use super::*;
+    use crate::message::{Op, Status};
+
+    #[test]
+    fn the_longest_reply_is_received_on_a_small_stack() {
+        let kind = (AddressFamily::UNIX, SocketType::SEQPACKET);
+        let (own, manager) = socketpair(kind.0, kind.1, SocketFlags::CLOEXEC, None).unwrap();
+        let reply = Reply::to(&Request::new(Op::Describe, 1, 2), Status::Done);
+        let text = "x".repeat(TEXT);
+        let message = [reply.encode().as_slice(), text.as_bytes()].concat();
+        send(&manager, &message, SendFlags::NOSIGNAL).unwrap();
+        // Programs have threads of little more than that.
+        let thread = thread::Builder::new().stack_size(64 << 10);
+        let received = thread.spawn(move || Socket(own, Spin::default()).receive());
+        assert_eq!(received.unwrap().join().unwrap().unwrap(), (reply, text));
+    }
 
     #[test]
     fn a_reply_is_looked_for_unless_the_last_one_was_late() {

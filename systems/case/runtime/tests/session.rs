@@ -1,13 +1,13 @@
 //! Sessions: calls that are repeated, by several threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
+use mapa_case::message::{LENGTH, Op, Reply, Request, Status, flags};
 use mapa_case::{Declared, Error, Session, Socket, Transport};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, accept, bind, listen, recv,
@@ -61,6 +61,43 @@ fn threads_get_their_own_answers_while_connections_break() {
             });
         }
     });
+}
+
+#[test]
+fn a_request_says_all_that_a_call_was_given_and_a_reply_where_the_process_is() {
+    let manager = Manager::new(usize::MAX);
+    let session = Session::new(manager.socket(), Declared::default());
+    session.init().unwrap();
+    assert_eq!(session.instance(), 0);
+    session.begin(7, 10, 3, flags::AT_ONCE).unwrap();
+    session.extend(7, 20, 5).unwrap();
+    // The manager of these tests has bound the process to its first instance.
+    assert_eq!(session.instance(), 1);
+    session.end(7).unwrap();
+    // An end says nothing of an instance.
+    assert_eq!(session.instance(), 1);
+    let said = |op| {
+        let requests = manager.requests(op).into_iter();
+        requests
+            .map(|request| (request.task, request.bytes, request.warps, request.flags))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(said(Op::Begin), [(7, 10, 3, flags::AT_ONCE)]);
+    assert_eq!(said(Op::Extend), [(7, 20, 5, 0)]);
+    assert_eq!(said(Op::End), [(7, 0, 0, 0)]);
+}
+
+#[test]
+fn no_two_sessions_have_one_number() {
+    let manager = Manager::new(usize::MAX);
+    let numbers = [(); 8].map(|()| {
+        let session = Session::new(manager.socket(), Declared::default());
+        session.init().unwrap();
+        session.id()
+    });
+    let distinct: BTreeSet<u64> = numbers.into_iter().collect();
+    assert_eq!(distinct.len(), 8, "{numbers:?}");
+    assert!(!distinct.contains(&0));
 }
 
 /// A manager that takes longer than the patience of its clients, and then breaks the connection.

@@ -433,8 +433,15 @@ fn what_fits_no_empty_instance_is_rejected_and_what_asks_too_much_later_too() {
     ];
     let mut world = World::new(idle, jobs);
     world.run(&mut Case::new(CaseSettings::CORRECTED, lowest_id()));
-    let rejected: Vec<u64> = world.rejected.iter().map(|job| job.0).collect();
-    assert_eq!(rejected, [0, 1, 2]);
+    // Who is rejected is told what would do: an isolated job's memory holds its context, that of a process does not.
+    let expected = [
+        "an instance that holds 12.90 GB when empty: the largest has 12.88 GB",
+        "an instance that holds 13.20 GB when empty: the largest has 12.88 GB",
+        "memory for all that the process holds, on the instance where it is",
+    ];
+    let expected = (0..).zip(expected);
+    let expected = expected.map(|(job, what)| (JobId(job), format!("not met: {what}")));
+    assert_eq!(world.rejected, expected.collect());
     assert_eq!(world.stuck(), []);
 }
 

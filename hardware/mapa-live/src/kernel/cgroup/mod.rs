@@ -149,4 +149,33 @@ mod tests {
         assert_eq!(found, [12, 13, 14]);
         assert!(members(&folder.path().join("none")).is_err());
     }
+
+    #[test]
+    fn a_group_whose_last_process_is_just_ending_is_removed() {
+        let name = format!("mapa-ending-{}", std::process::id());
+        let group = hold::Cgroups::default().home().map(|home| home.join(name));
+        let Some(group) = group.filter(|group| fs::create_dir(group).is_ok()) else {
+            eprintln!("skipped: no control group can be made here");
+            return;
+        };
+        // A process that takes its time to end is not waited for, so this may take several.
+        let mut removed = 0;
+        for _ in 0..200 {
+            let _ = fs::create_dir(&group);
+            let mut job = std::process::Command::new("sleep")
+                .arg("600")
+                .spawn()
+                .unwrap();
+            fs::write(group.join(PROCESSES), job.id().to_string()).unwrap();
+            job.kill().unwrap();
+            let was_busy = fs::remove_dir(&group).is_err();
+            removed += usize::from(was_busy && remove(&group));
+            job.wait().unwrap();
+            if removed == 10 {
+                break;
+            }
+        }
+        remove(&group);
+        assert_eq!(removed, 10);
+    }
 }

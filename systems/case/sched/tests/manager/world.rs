@@ -85,7 +85,8 @@ pub(crate) struct World {
     pub(crate) now: u64,
     pub(crate) placed: Vec<(u64, Tenant, DeviceId)>,
     pub(crate) ended: BTreeMap<JobId, u64>,
-    pub(crate) rejected: BTreeSet<JobId>,
+    /// Jobs that were rejected, and why.
+    pub(crate) rejected: BTreeMap<JobId, String>,
     pub(crate) died: BTreeSet<JobId>,
     running: BTreeSet<JobId>,
     bound: BTreeMap<JobId, (MachineId, DeviceId)>,
@@ -110,7 +111,7 @@ impl World {
             now: 0,
             placed: Vec::new(),
             ended: BTreeMap::new(),
-            rejected: BTreeSet::new(),
+            rejected: BTreeMap::new(),
             died: BTreeSet::new(),
             running: BTreeSet::new(),
             bound: BTreeMap::new(),
@@ -161,7 +162,9 @@ impl World {
     }
 
     fn is_over(&self, job: JobId) -> bool {
-        self.ended.contains_key(&job) || self.rejected.contains(&job) || self.died.contains(&job)
+        self.ended.contains_key(&job)
+            || self.rejected.contains_key(&job)
+            || self.died.contains(&job)
     }
 
     /// Runs a process until it waits for time or memory.
@@ -234,7 +237,7 @@ impl World {
                 events.extend(self.events_of(what));
             }
             events.retain(
-                |event| !matches!(event, Event::TaskBegin { job, .. } if self.rejected.contains(job)),
+                |event| !matches!(event, Event::TaskBegin { job, .. } if self.rejected.contains_key(job)),
             );
             let mut orders = Vec::new();
             step(
@@ -250,7 +253,7 @@ impl World {
             }
             self.running.retain(|job| {
                 !self.ended.contains_key(job)
-                    && !self.rejected.contains(job)
+                    && !self.rejected.contains_key(job)
                     && !self.died.contains(job)
             });
             self.most_running = self.most_running.max(self.running.len());
@@ -283,8 +286,9 @@ impl World {
                     Kind::Process(..) => self.plan(self.now, What::GoesOn(job)),
                 }
             }
-            Action::Reject { job, .. } => {
-                assert!(self.rejected.insert(*job), "job {job} is rejected once");
+            Action::Reject { job, why } => {
+                let before = self.rejected.insert(*job, why.to_string());
+                assert!(before.is_none(), "job {job} is rejected once");
             }
             Action::Repartition {
                 machine,
