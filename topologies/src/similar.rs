@@ -6,8 +6,11 @@ const SIMILAR: f64 = 0.8;
 /// The same for one of several names that are listed.
 const DISTANT: f64 = 0.65;
 
+/// The longest name, in bytes, that may be mistyped: twice as long as the longest that is known. Time grows with the square.
+const LONGEST: usize = 128;
+
 /// The most similar of the known names, if it is similar enough, for messages on unknown names; ties:
-/// the first. Similarity is that of Jaro and Winkler, case-insensitively.
+/// the first. Similarity is that of Jaro and Winkler, case-insensitively. No name is similar to one of more than 128 bytes.
 ///
 /// # Complexity
 /// O(n l²) for n names of length l.
@@ -26,6 +29,9 @@ pub fn similar<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
 
 /// The known names that are at least so similar, the most similar first; ties: in the order given.
 fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>, least: f64) -> Vec<&'n str> {
+    if name.len() > LONGEST {
+        return Vec::new();
+    }
     let name = name.to_lowercase();
     let with_similarity =
         |other: &'n str| (strsim::jaro_winkler(&name, &other.to_lowercase()), other);
@@ -54,4 +60,17 @@ pub(crate) fn did_you_mean_one_of<'n>(
 #[must_use]
 pub fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     similar(name, known).map_or_else(String::new, |nearest| format!(" (did you mean {nearest}?)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sixteen megabytes would take hours.
+    #[test]
+    fn a_name_of_megabytes_is_similar_to_none() {
+        let name = "dgx-1v".repeat(3 << 20);
+        assert_eq!(similar(&name, ["dgx-1v", &name]), None);
+        assert_eq!(did_you_mean_one_of(&name, ["dgx-1v"]), "");
+    }
 }

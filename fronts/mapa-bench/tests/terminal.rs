@@ -41,8 +41,8 @@ fn is_obeyed(c: char) -> bool {
     c.is_control() && !is_own || turns
 }
 
-/// What a terminal is sent by `mapa-bench` with these words.
-fn on_a_terminal(words: &[String], folder: &Path) -> String {
+/// The bytes that `mapa-bench` with these words, and this pager, sends to a terminal.
+fn on_a_terminal(words: &[String], folder: &Path, pager: &str) -> String {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
@@ -61,7 +61,7 @@ fn on_a_terminal(words: &[String], folder: &Path) -> String {
         .args(words)
         .current_dir(folder)
         .env("TERM", "xterm")
-        .env("PAGER", "cat")
+        .env("PAGER", pager)
         .stdin(Stdio::null())
         .stdout(side())
         .stderr(side())
@@ -214,7 +214,7 @@ fn no_command_sends_a_terminal_what_comes_from_outside() {
             if json {
                 words.push("--json".to_owned());
             }
-            let shown = on_a_terminal(&words, folder.root());
+            let shown = on_a_terminal(&words, folder.root(), "cat");
             let rest = without_own(&shown);
             let obeyed: Vec<char> = rest.chars().filter(|c| is_obeyed(*c)).collect();
             escaped += usize::from(shown.contains("u{1b}") || shown.contains("u001b"));
@@ -253,5 +253,15 @@ fn a_long_field_makes_no_long_error() {
         assert_eq!(output.status.code(), Some(2));
         let said = output.stdout.len() + output.stderr.len();
         assert!(said > 20 && said < 20_000, "{words}: {said} bytes");
+    }
+}
+
+/// A pager that fails may have shown nothing.
+#[test]
+fn an_answer_is_shown_without_a_pager_that_fails() {
+    let folder = Folder::new();
+    for pager in ["cat", "false", "/no/such/program", ""] {
+        let shown = on_a_terminal(&["machines".to_owned()], folder.root(), pager);
+        assert!(shown.contains("dgx-1v"), "{pager}: {shown}");
     }
 }

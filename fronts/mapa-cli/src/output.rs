@@ -305,7 +305,8 @@ impl Write for Escaped<'_> {
 }
 
 /// Shows a text in the program that `PAGER` names, by default `less`, which ends at once if the text
-/// fits the screen. False if there is none: `PAGER` is empty, or cannot be started.
+/// fits the screen. False if there is none, or it failed and may have shown nothing: `PAGER` is empty, cannot be started,
+/// or ends with an error.
 fn in_pager(text: &str) -> bool {
     // F ends at once if the text fits the screen, R shows colours, S cuts long lines, X leaves the text on the
     // screen.
@@ -326,7 +327,7 @@ fn in_pager(text: &str) -> bool {
         // A pager that is left before its end is no error.
         let _ = pipe.write_all(text.as_bytes());
     }
-    child.wait().is_ok()
+    child.wait().is_ok_and(|status| status.success())
 }
 
 /// An answer as JSON, with the version of its form. Keys are in the order of the alphabet.

@@ -215,8 +215,8 @@ pub(crate) struct RunArgs {
     /// The longest that the command runs: 90, 90s, 10m, 2h, 1d. Then it is ended. Schedulers plan by it.
     #[arg(long, value_name = "TIME")]
     pub time: Option<Length>,
-    /// The tenant in the ledger [default: the user].
-    #[arg(long, value_name = "NAME")]
+    /// The tenant in the ledger, at most 256 bytes [default: the user].
+    #[arg(long, value_name = "NAME", value_parser = tenant)]
     pub tenant: Option<String>,
     /// Do not set CUDA_DEVICE_ORDER.
     #[arg(long, help_heading = "Environment")]
@@ -383,4 +383,18 @@ pub(crate) struct LogArgs {
     /// is printed, kept elsewhere, tells later whether rows were removed at the end.
     #[arg(long)]
     pub verify: bool,
+}
+
+/// The most bytes of the name of a tenant, and of a reason.
+pub(crate) const NAME: usize = 256;
+
+/// The name of a tenant.
+///
+/// # Errors
+/// It is empty or too long.
+pub(crate) fn tenant(name: &str) -> Result<String, String> {
+    if name.is_empty() || name.len() > NAME {
+        return Err(format!("expected a name of 1 to {NAME} bytes"));
+    }
+    Ok(name.to_owned())
 }

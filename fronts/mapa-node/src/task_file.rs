@@ -268,6 +268,20 @@ impl TaskFile {
         Ok(())
     }
 
+    /// Checks that this is a file of tasks, or none yet, without making or changing it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is another one.
+    pub fn check(path: &Path, processes: &Processes) -> Result<(), Error> {
+        let bytes = match read_file(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            read => read.map_err(|error| Error::at(path.display(), error))?,
+        };
+        let read = read_task_records(&bytes, processes.boot());
+        read.map(drop)
+            .map_err(|what| Error::at(path.display(), what))
+    }
+
     /// Whether the file names a process that lives: a manager is gone, but not all that it served.
     #[must_use]
     pub fn has_live(path: &Path, processes: &Processes) -> bool {

@@ -656,3 +656,17 @@ fn without_a_ledger_that_all_share_the_machine_itself_is_not_given() {
     assert!(output.status.success(), "{}", error(&output));
     assert!(described.join("mapa/ledger.db").exists());
 }
+
+#[test]
+fn a_tenant_has_a_name_of_some_length() {
+    let place = Place::new();
+    for name in ["", &"x".repeat(257)] {
+        let output = place.run(&["run", "-n", "1", "--tenant", name, "--", "true"]);
+        assert!(!output.status.success());
+        let said = error(&output);
+        assert!(said.contains("expected a name of 1 to 256 bytes"), "{said}");
+    }
+    let longest = "x".repeat(256);
+    let output = place.run(&["run", "-n", "1", "--tenant", &longest, "--", "true"]);
+    assert!(output.status.success(), "{}", error(&output));
+}

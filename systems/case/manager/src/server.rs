@@ -110,7 +110,7 @@ pub(crate) fn serve(
     ));
     let done = server.run().map_err(at);
     // A socket that nobody listens on tells processes nothing that its absence does not.
-    drop(fs::remove_file(socket));
+    drop(crate::socket::remove(socket));
     done
 }
 

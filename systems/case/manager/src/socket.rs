@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
 use std::path::Path;
 
 use mapa_case::message::{LENGTH, Malformed, Reply, Status};
@@ -51,12 +51,18 @@ pub(crate) fn admits(of_process: usize, of_user: usize, left: usize) -> bool {
     of_process < OF_PROCESS && of_user < OF_USER.min(left)
 }
 
-/// Checks that no manager answers at this socket. The lease in the ledger keeps out a second one of the
+/// Checks that the name is free: nothing is there, or a socket at which no manager answers. The lease in the ledger keeps out a second one of the
 /// same ledger; one of another ledger would book the same memory again.
 ///
 /// # Errors
-/// Somebody answers there; the system gives no socket.
+/// Another file has the name; a manager answers there; the system gives no socket.
 pub(crate) fn check_free(path: &Path) -> Result<(), Error> {
+    if !may_be_removed(path) {
+        return Err(Error::at(
+            path.display(),
+            "is no socket: expected a free name",
+        ));
+    }
     let at = |error: io::Error| Error::at(path.display(), error);
     let probe = socket_with(
         AddressFamily::UNIX,
@@ -76,16 +82,32 @@ pub(crate) fn check_free(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// Whether there is a socket at this name, or nothing. A file, a link or a device is not ours to remove.
+fn may_be_removed(path: &Path) -> bool {
+    fs::symlink_metadata(path).map_or_else(
+        |error| error.kind() == io::ErrorKind::NotFound,
+        |found| found.file_type().is_socket(),
+    )
+}
+
+/// Removes the socket, if the name is still a socket's.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    if !may_be_removed(path) {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Makes the socket, for its user and group alone.
 pub(crate) fn open(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
     if let Some(folder) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
     // Nobody answers there: see `check_free`.
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove(path)?;
     let fd = socket_with(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,

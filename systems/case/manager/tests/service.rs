@@ -217,6 +217,53 @@ fn instances_that_processes_share_are_given_to_nobody_else() {
     assert!(mapa(&node, &["ps"]).contains("MIG-0"));
 }
 
+/// A file, a link or a FIFO in place of the socket stays, and so does a file in place of the tasks; no lease is left behind.
+#[test]
+fn what_is_no_socket_and_no_file_of_tasks_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("file"), "precious").unwrap();
+    std::os::unix::fs::symlink("file", at("link")).unwrap();
+    let made = Command::new("mkfifo").arg(at("fifo")).status();
+    assert!(made.unwrap().success());
+    let machine = ["--machine", "dgx-a100", "--mig", "a100-40gb=3g,2g,1g,1g"];
+    for (socket, tasks) in [
+        ("file", "tasks"),
+        ("link", "tasks"),
+        ("fifo", "tasks"),
+        ("socket", "file"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-case"));
+        command
+            .arg("manager")
+            .args(machine)
+            .arg("--ledger")
+            .arg(at("l.db"));
+        command
+            .arg("--socket")
+            .arg(at(socket))
+            .arg("--task-file")
+            .arg(at(tasks));
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(125), "{socket}: {said}");
+        assert!(said.contains("expected"), "{said}");
+        assert_eq!(std::fs::read(at("file")).unwrap(), b"precious");
+        assert!(at("link").is_symlink() && at("fifo").exists());
+        let mut run = Command::new(super::mapa());
+        run.args(machine).arg("--ledger").arg(at("l.db"));
+        let run = run
+            .args(["run", "-n", "1", "--slice", "3g", "--", "true"])
+            .output();
+        let run = run.unwrap();
+        assert!(
+            run.status.success(),
+            "{}",
+            String::from_utf8_lossy(&run.stderr)
+        );
+    }
+}
+
 #[test]
 fn a_wrong_file_of_instances_is_named() {
     let node = Node::new(&[60], &[]);
