@@ -6,6 +6,9 @@ const SIMILAR: f64 = 0.8;
 /// The same for one of several names that are listed.
 const DISTANT: f64 = 0.65;
 
+/// The longest name, in bytes, that may be another mistyped.
+const LONGEST: usize = 256;
+
 /// The most similar of the known names, if it is similar enough, for messages on unknown names; ties:
 /// the first. Similarity is that of Jaro and Winkler, case-insensitively.
 ///
@@ -26,6 +29,10 @@ pub fn similar<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
 
 /// The known names that are at least so similar, the most similar first; ties: in the order given.
 fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>, least: f64) -> Vec<&'n str> {
+    // So long a name is none mistyped, and the time grows with its length.
+    if name.len() > LONGEST {
+        return Vec::new();
+    }
     let name = name.to_lowercase();
     let with_similarity =
         |other: &'n str| (strsim::jaro_winkler(&name, &other.to_lowercase()), other);
