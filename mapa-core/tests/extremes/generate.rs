@@ -74,7 +74,9 @@ fn is_foreign(tree: &syn::UseTree) -> bool {
 fn imports(items: &[Item]) -> BTreeMap<String, String> {
     fn add(tree: &syn::UseTree, prefix: &str, found: &mut BTreeMap<String, String>) {
         match tree {
-            syn::UseTree::Path(path) => add(&path.tree, &format!("{prefix}{}::", path.ident), found),
+            syn::UseTree::Path(path) => {
+                add(&path.tree, &format!("{prefix}{}::", path.ident), found)
+            }
             syn::UseTree::Name(name) => {
                 found.insert(name.ident.to_string(), format!("{prefix}{}", name.ident));
             }

@@ -8,7 +8,7 @@ mod shared;
 use crate::core_pool::ViewParts;
 use clap::Command;
 use clap_complete::Shell;
-use mapa_core::mig::{Layout, Profile, ProfileId};
+use mapa_core::mig::{Layout, ProfileId};
 use mapa_core::*;
 use mapa_front as own;
 use mapa_patterns::{Algorithm, NcclJob};
@@ -19,10 +19,8 @@ use mapa_topologies::mig::{Gpu, Offer};
 use mapa_topologies::{Dump, Labels, Vendor};
 use serde_json::Value;
 
-
-
 shared::extremes!(
-    60,
+    27,
     foreign_pool: "foreign.rs",
     core_pool: "../../../../mapa-core/tests/extremes/pool.rs",
     sched_pool: "../../../../mapa-sched/tests/extremes/pool.rs",
@@ -35,6 +33,11 @@ shared::extremes!(
 fn requests_without_a_hostile_value_are_answered() {
     let refused = pool::refused();
     assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+#[test]
+fn every_request_is_answered_or_refused() {
+    pool::answer_all();
 }
 
 #[test]
