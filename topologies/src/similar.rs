@@ -62,3 +62,15 @@ pub(crate) fn did_you_mean_one_of<'n>(
 pub fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     similar(name, known).map_or_else(String::new, |nearest| format!(" (did you mean {nearest}?)"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_no_name_mistyped() {
+        // Its first letters would make it similar, after a time that grows with it.
+        assert_eq!(similar(&"dgx-1v".repeat(1000), ["dgx-1v"]), None);
+        assert_eq!(similar("dgx1v", ["dgx-1v"]), Some("dgx-1v"));
+    }
+}

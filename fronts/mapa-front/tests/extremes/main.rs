@@ -7,7 +7,6 @@ mod shared;
 
 use crate::core_pool::ViewParts;
 use clap::Command;
-use clap_complete::Shell;
 use mapa_core::mig::{Layout, ProfileId};
 use mapa_core::*;
 use mapa_front as own;

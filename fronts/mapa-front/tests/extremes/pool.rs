@@ -11,7 +11,7 @@ use clap::Command;
 use clap_complete::Shell;
 use mapa_core::{
     Allocator, Bandwidth as Found, DeviceId, Expected, HardwareGraph, LinkModel, Objective,
-    Operation, Pattern, RingPacking,
+    Operation, RingPacking,
 };
 use mapa_front::answer::defrag::{Defrag, Wanted};
 use mapa_front::answer::node::Diagnosis;
