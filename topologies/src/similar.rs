@@ -6,11 +6,11 @@ const SIMILAR: f64 = 0.8;
 /// The same for one of several names that are listed.
 const DISTANT: f64 = 0.65;
 
-/// The longest name, in bytes, that may be mistyped: twice as long as the longest that is known. Time grows with the square.
-const LONGEST: usize = 128;
+/// The longest name, in bytes, that may be another mistyped.
+const LONGEST: usize = 256;
 
 /// The most similar of the known names, if it is similar enough, for messages on unknown names; ties:
-/// the first. Similarity is that of Jaro and Winkler, case-insensitively. No name is similar to one of more than 128 bytes.
+/// the first. Similarity is that of Jaro and Winkler, case-insensitively.
 ///
 /// # Complexity
 /// O(n l²) for n names of length l.
@@ -29,6 +29,7 @@ pub fn similar<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
 
 /// The known names that are at least so similar, the most similar first; ties: in the order given.
 fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>, least: f64) -> Vec<&'n str> {
+    // So long a name is none mistyped, and the time grows with its length.
     if name.len() > LONGEST {
         return Vec::new();
     }
@@ -66,11 +67,10 @@ pub fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) ->
 mod tests {
     use super::*;
 
-    /// Sixteen megabytes would take hours.
     #[test]
-    fn a_name_of_megabytes_is_similar_to_none() {
-        let name = "dgx-1v".repeat(3 << 20);
-        assert_eq!(similar(&name, ["dgx-1v", &name]), None);
-        assert_eq!(did_you_mean_one_of(&name, ["dgx-1v"]), "");
+    fn a_long_text_is_no_name_mistyped() {
+        // Its first letters would make it similar, after a time that grows with it.
+        assert_eq!(similar(&"dgx-1v".repeat(1000), ["dgx-1v"]), None);
+        assert_eq!(similar("dgx1v", ["dgx-1v"]), Some("dgx-1v"));
     }
 }

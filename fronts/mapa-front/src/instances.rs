@@ -60,6 +60,10 @@ fn not_offered<'a>(word: &str, gpu: &'a Gpu) -> Option<(&'a str, &'static str)> 
 /// # Errors
 /// The reason why there is none.
 pub fn fit(model: &Model, wanted: &[ProfileId]) -> Result<Layout, String> {
+    let profiles = model.profiles().len();
+    if let Some(id) = wanted.iter().find(|id| usize::from(id.0) >= profiles) {
+        return Err(format!("profile {}: expected an id below {profiles}", id.0));
+    }
     if let Some(layout) = model.fit(wanted) {
         return Ok(layout);
     }

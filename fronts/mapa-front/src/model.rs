@@ -91,8 +91,11 @@ impl Packing {
         Self::Channels(Channels::new(rates, speeds), RingPacking::new(rates))
     }
 
-    /// The bandwidth of a set of devices; none for one device.
+    /// The bandwidth of a set of devices; none for one device, or if the machine does not have all of them.
     pub fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Bandwidth> {
+        if set.iter().any(|id| graph.check(id).is_err()) {
+            return None;
+        }
         match self {
             Self::Rings(rings) => rings.of(graph, set),
             Self::Trees(trees) => trees.of(graph, set),
@@ -105,7 +108,7 @@ impl Packing {
     /// for channels the bound of ring packing is taken.
     pub fn at_most(&self, found: &Bandwidth, graph: &HardwareGraph, set: &DeviceSet) -> f64 {
         match self {
-            Self::Channels(_, rings) => rings
+            Self::Channels(_, rings) => Self::Rings(*rings)
                 .of(graph, set)
                 .map_or(found.gbps, |best| best.at_most_gbps),
             _ => found.at_most_gbps,

@@ -101,6 +101,8 @@ pub(super) fn all(calls: &mut Calls) {
     calls . of ("Fabric::set_cores" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Fabric , own :: NodeId , String ,) | { let _ = own :: Fabric :: set_cores (& mut a0 , a1 , a2) ; }) ;
     calls . of ("Fabric::set_direct_gbps" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , f64 ,) | { let _ = own :: Fabric :: set_direct_gbps (& mut a0 , a1) ; }) ;
     calls . of ("Fabric::set_host_gbps" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , f64 ,) | { let _ = own :: Fabric :: set_host_gbps (& mut a0 , a1) ; }) ;
+    calls . of ("Fabric::set_link_generation" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , Option < String > ,) | { let _ = own :: Fabric :: set_link_generation (& mut a0 , a1 . as_deref ()) ; }) ;
+    calls . of ("Fabric::set_mig" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , Option < std :: sync :: Arc < own :: mig :: Model > > ,) | { let _ = own :: Fabric :: set_mig (& mut a0 , a1 . as_ref ()) ; }) ;
     calls . of ("Fabric::set_mig_of" , false , | (mut a0 , mut a1 , mut a2 ,) : (own :: Fabric , own :: NodeId , std :: sync :: Arc < own :: mig :: Model > ,) | { let _ = own :: Fabric :: set_mig_of (& mut a0 , a1 , & a2) ; }) ;
     calls . of ("Fabric::set_offered" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , Option < Vec < own :: DeviceSet > > ,) | { let _ = own :: Fabric :: set_offered (& mut a0 , a1) ; }) ;
     calls . of ("Fabric::set_products" , false , | (mut a0 , mut a1 ,) : (own :: Fabric , String ,) | { let _ = own :: Fabric :: set_products (& mut a0 , & a1 [..]) ; }) ;
@@ -402,9 +404,7 @@ const _LEFT_OUT: &[&str] = &[
     "Error::is_unknown_lease: Error",
     "Fabric::add: FabricNode",
     "Fabric::set_host_rates: HostRates",
-    "Fabric::set_link_generation: &str",
     "Fabric::set_links_up: LinksUp",
-    "Fabric::set_mig: &Arc<mig::Model>",
     "Fabric::set_peer_access: PeerAccess",
     "Fabric::set_peer_access_everywhere: PeerAccess",
     "Foresight::expecting: Foresight",
@@ -523,7 +523,7 @@ const _LEFT_OUT: &[&str] = &[
     "StepTime::overlapping: StepTime",
     "StepTime::seconds: StepTime",
     "StopFlag::is_set: StopFlag",
-    "StopFlag::pass_on: &Self",
+    "StopFlag::pass_on: StopFlag",
     "StopFlag::set: StopFlag",
     "StopFlag::watch: StopFlag",
     "StopFlag::when: implFn()->bool+Send+Sync+'static",

@@ -70,12 +70,45 @@ fn is_foreign(tree: &syn::UseTree) -> bool {
     matches!(tree, syn::UseTree::Path(path) if is_crate(&path.ident))
 }
 
+/// The types that a file imports from other crates of the project, with their paths.
+fn imports(items: &[Item]) -> BTreeMap<String, String> {
+    fn add(tree: &syn::UseTree, prefix: &str, found: &mut BTreeMap<String, String>) {
+        match tree {
+            syn::UseTree::Path(path) => {
+                add(&path.tree, &format!("{prefix}{}::", path.ident), found)
+            }
+            syn::UseTree::Name(name) => {
+                found.insert(name.ident.to_string(), format!("{prefix}{}", name.ident));
+            }
+            syn::UseTree::Rename(name) => {
+                found.insert(name.rename.to_string(), format!("{prefix}{}", name.ident));
+            }
+            syn::UseTree::Group(group) => {
+                for tree in &group.items {
+                    add(tree, prefix, found);
+                }
+            }
+            syn::UseTree::Glob(_) => {}
+        }
+    }
+    let mut found = BTreeMap::new();
+    for item in items {
+        if let Item::Use(item) = item
+            && is_foreign(&item.tree)
+            && !is_public(&item.vis)
+        {
+            add(&item.tree, "", &mut found);
+        }
+    }
+    found
+}
+
 fn is_of_another_crate(path: &syn::Path) -> bool {
     path.segments.len() > 1 && is_crate(&path.segments[0].ident)
 }
 
 fn is_crate(name: &syn::Ident) -> bool {
-    name.to_string().starts_with("mapa_")
+    name == "clap" || name.to_string().starts_with("mapa_")
 }
 
 fn leaves(tree: &syn::UseTree, found: &mut impl FnMut(String)) {
@@ -131,6 +164,44 @@ fn is_str(own: &Type) -> bool {
 
 fn is_policy(own: &Type) -> bool {
     matches!(own, Type::TraitObject(traits) if traits.to_token_stream().to_string() == "dyn Policy")
+}
+
+/// For a `dyn FnMut(A, B)`: a closure that takes what it is given, and goes on.
+fn listener(own: &Type) -> Option<TokenStream> {
+    let Type::TraitObject(traits) = own else {
+        return None;
+    };
+    let syn::TypeParamBound::Trait(bound) = traits.bounds.first()? else {
+        return None;
+    };
+    let last = bound.path.segments.last()?;
+    match &last.arguments {
+        PathArguments::Parenthesized(list) if last.ident == "FnMut" => {
+            let each = list.inputs.iter().map(|_| quote!(_));
+            let output = list.output.to_token_stream().to_string();
+            match output.replace(' ', "").as_str() {
+                "" => Some(quote!(&mut |#(#each),*| {})),
+                "->Result<(),Error>" => Some(quote!(&mut |#(#each),*| Ok(()))),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// `T` of `Option<&T>`.
+fn lent_option(own: &Type) -> Option<&Type> {
+    let Type::Path(path) = own else { return None };
+    let last = path.path.segments.last()?;
+    match &last.arguments {
+        PathArguments::AngleBracketed(list) if last.ident == "Option" => match list.args.first()? {
+            GenericArgument::Type(Type::Reference(own)) if own.mutability.is_none() => {
+                Some(&own.elem)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// `T` of `impl IntoIterator<Item = T>`.
@@ -192,8 +263,11 @@ struct Calls {
     pool: BTreeSet<String>,
     shared: BTreeSet<String>,
     exported: BTreeMap<String, Vec<String>>,
-    /// The module that is read, `mig::layout`.
+    /// The module that is read, `mig::layout`, and the types of other crates that it imports, with their paths.
     module: String,
+    imported: BTreeMap<String, String>,
+    /// Other names of types.
+    aliases: BTreeMap<String, String>,
     calls: BTreeMap<String, TokenStream>,
     left_out: BTreeSet<String>,
 }
@@ -209,6 +283,17 @@ impl Calls {
                 .then_some(module.len())
         };
         paths.iter().max_by_key(within)
+    }
+
+    /// The whole path of a type of another crate, which the file names or imports.
+    fn foreign(&self, path: &syn::Path) -> Option<String> {
+        if is_of_another_crate(path) {
+            let names: Vec<String> = (path.segments.iter())
+                .map(|part| part.ident.to_string())
+                .collect();
+            return Some(names.join("::"));
+        }
+        self.imported.get(&path.get_ident()?.to_string()).cloned()
     }
 
     fn draws(&self, name: &str) -> bool {
@@ -229,6 +314,10 @@ impl Calls {
                 let name = match (last.ident.to_string(), this) {
                     (name, Some(this)) if name == "Self" => this.to_owned(),
                     (name, _) => name,
+                };
+                let name = match self.aliases.get(&name) {
+                    Some(own) if !self.draws(&name) => own.clone(),
+                    _ => name,
                 };
                 let inner: Vec<&Type> = match &last.arguments {
                     PathArguments::AngleBracketed(list) => list
@@ -254,11 +343,16 @@ impl Calls {
                     }
                     // A crate's own type may have the name of another's.
                     (name, [])
-                        if is_of_another_crate(&path.path)
-                            && self.path(name).is_some()
-                            && !self.shared.contains(name) =>
+                        if self.path(name).is_some() && self.foreign(&path.path).is_some() =>
                     {
-                        lacking()
+                        let foreign = self.foreign(&path.path);
+                        match foreign.filter(|_| self.shared.contains(name)) {
+                            Some(path) => {
+                                let path: syn::Path = syn::parse_str(&path).expect("a path");
+                                Ok(path.to_token_stream())
+                            }
+                            None => lacking(),
+                        }
                     }
                     (name, []) => match self.path(name) {
                         Some(path) if self.pool.contains(name) => {
@@ -335,8 +429,24 @@ impl Calls {
                 passed: quote!(#reference #name.view()),
             });
         }
+        if let Some(own) = lent_option(own) {
+            let (drawn, passed) = match own {
+                own if is_str(own) => (quote!(String), quote!(#name.as_deref())),
+                Type::Slice(slice) => {
+                    let part = self.drawn(&slice.elem, this)?;
+                    (quote!(Vec<#part>), quote!(#name.as_deref()))
+                }
+                own => (self.drawn(own, this)?, quote!(#name.as_ref())),
+            };
+            let drawn = quote!(Option<#drawn>);
+            return Ok(Argument { drawn, passed });
+        }
         match own {
             Type::Reference(reference) => {
+                if let Some(passed) = listener(&reference.elem) {
+                    let drawn = quote!(());
+                    return Ok(Argument { drawn, passed });
+                }
                 let traits = reference.elem.to_token_stream().to_string();
                 let is_scheduler = traits == "dyn Scheduler";
                 let (drawn, shared) = match &*reference.elem {
@@ -361,6 +471,9 @@ impl Calls {
                     }
                     Type::TraitObject(_) if is_scheduler && self.draws("BoxedScheduler") => {
                         (quote!(mapa_sched::BoxedScheduler), quote!(&mut *#name))
+                    }
+                    Type::TraitObject(_) if traits == "dyn Files" && self.draws("InMemory") => {
+                        (quote!(own::InMemory), quote!(&#name))
                     }
                     own if is_str(own) => {
                         let is_static = reference
@@ -392,9 +505,12 @@ impl Calls {
                     | "implInto<Cow<'static,str>>"
                     | "implInto<Arc<str>>"
                     | "implInto<PathBuf>"
+                    | "implInto<Vec<u8>>"
                     | "implDisplay"
+                    | "implfmt::Display"
                     | "implstd::fmt::Display"
                     | "implAsRef<str>" => (quote!(String), quote!(#name)),
+                    "implBufRead" => (quote!(String), quote!(#name.as_bytes())),
                     "implPolicy" | "implPolicy+'static" => {
                         (quote!(Box<dyn mapa_core::Policy>), quote!(#name))
                     }
@@ -500,21 +616,35 @@ pub(crate) fn generate(source: &Path, own: &str, shared: &[&str]) -> Generated {
         shared: shared.iter().flat_map(|text| pool(text)).collect(),
         exported: exported(source),
         module: String::new(),
+        imported: BTreeMap::new(),
+        aliases: BTreeMap::new(),
         calls: BTreeMap::new(),
         left_out: BTreeSet::new(),
     };
     let mut files = Vec::new();
     sources(source, &mut files);
     files.sort();
+    for item in files.iter().flat_map(|file| parse(file)) {
+        if let Item::Type(item) = item
+            && is_public(&item.vis)
+            && let Type::Path(path) = &*item.ty
+            && let Some(own) = path.path.get_ident()
+        {
+            let (name, own) = (item.ident.to_string(), own.to_string());
+            calls.aliases.insert(name, own);
+        }
+    }
     let items = files.iter().flat_map(|file| {
         let within = file.strip_prefix(source).unwrap_or(file).with_extension("");
         let module = within.to_string_lossy().replace('/', "::");
-        parse(file)
+        let items = parse(file);
+        let imported = imports(&items);
+        items
             .into_iter()
-            .map(move |item| (module.clone(), item))
+            .map(move |item| (module.clone(), imported.clone(), item))
     });
-    for (module, item) in items {
-        calls.module = module;
+    for (module, imported, item) in items {
+        (calls.module, calls.imported) = (module, imported);
         match item {
             Item::Fn(item) if is_public(&item.vis) => calls.add(&item.sig, &item.attrs, None),
             Item::Impl(block) if is_called(&block) => {

@@ -9,4 +9,4 @@ mod shared;
 use mapa_core as own;
 use pool::ViewParts;
 
-shared::extremes!(191);
+shared::extremes!(189);

@@ -29,6 +29,7 @@ macro_rules! values {
 }
 pub(crate) use values;
 
+values!((): [()]);
 values!(bool: [false, true]);
 values!(u8: [0, 1, 7, u8::MAX]);
 values!(u16: [0, 1, u16::MAX]);
@@ -114,6 +115,7 @@ tuples!(A 0, B 1, C 2);
 tuples!(A 0, B 1, C 2, D 3);
 tuples!(A 0, B 1, C 2, D 3, E 4);
 tuples!(A 0, B 1, C 2, D 3, E 4, F 5);
+tuples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
 
 /// How many combinations of arguments a function gets.
 const MOST: usize = 300;
@@ -215,7 +217,7 @@ pub(crate) fn panics_as_documented(all: fn(&mut Calls)) {
 /// The tests of a crate: how many functions its pool lacks values for, and the pools of other crates. The number may only get smaller.
 macro_rules! extremes {
     ($left_out:literal $(, $pool:ident: $file:literal)*) => {
-        #[allow(unused_imports, unused_mut, unused_parens, clippy::all, reason = "it is generated")]
+        #[allow(unused_imports, unused_mut, unused_parens, unused_variables, clippy::all, reason = "it is generated")]
         mod calls;
         $(
             #[path = $file]

@@ -56,7 +56,7 @@ pub struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// The bandwidth of a placement.
+    /// The bandwidth of a placement; none if it is not one of this pattern on this machine.
     #[must_use]
     pub fn of(choice: &ModelChoice, pattern: &Pattern, scored: &Scored, view: &View<'_>) -> Self {
         let model = &choice.objective;
@@ -68,11 +68,19 @@ impl Bandwidth {
         // Instances have no links of their own: what they reach depends on their devices' ports.
         let devices = scored.placement().set();
         // Whole devices: the bandwidth of a collective needs two.
-        let several = devices.len() > 1 && devices.is_subset(&view.graph().wholes());
+        let is_here = scored.placement().len() == pattern.len()
+            && devices.iter().all(|id| view.graph().check(id).is_ok());
+        let several = is_here && devices.len() > 1 && devices.is_subset(&view.graph().wholes());
         let value = several.then(|| model.score(&candidate));
         let estimate = (choice.expected.as_ref().filter(|_| several))
             .and_then(|expected| expected.of(view.graph(), &devices));
-        let used = UsedLinks::of(view.graph(), &devices);
+        // One device uses no links.
+        let linked = if several {
+            devices.clone()
+        } else {
+            DeviceSet::new()
+        };
+        let used = UsedLinks::of(view.graph(), &linked);
         let assumed_link_gbps = view
             .graph()
             .assumed_link_gbps()
@@ -93,7 +101,7 @@ impl Bandwidth {
             // Far from its data a model may predict zero or less, which is no bandwidth.
             bandwidth_gbps: value.filter(|gbps| *gbps > 0.0),
             bandwidth_model: model.name().to_owned(),
-            bandwidth_in_domain: model.in_domain(&candidate) && !is_assumed,
+            bandwidth_in_domain: is_here && model.in_domain(&candidate) && !is_assumed,
             at_most_gbps: None,
             is_above_nominal: estimate.as_ref().is_some_and(|estimate| {
                 !estimate.nominal_is_bound && estimate.high_gbps > estimate.nominal_gbps

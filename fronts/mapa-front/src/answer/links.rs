@@ -51,11 +51,16 @@ pub fn links_text(
     graph: &HardwareGraph,
     labels: &Labels,
 ) -> String {
+    // Ranks without a device of this machine have no links.
+    let device_of = |rank: u16| {
+        let id = placement.get(usize::from(rank)).copied();
+        id.filter(|&id| graph.check(id).is_ok())
+    };
     let pairs: BTreeSet<(DeviceId, DeviceId)> = pattern
         .edges()
         .iter()
-        .map(|edge| [edge.a, edge.b].map(|rank| placement[usize::from(rank)]))
-        .map(|[a, b]| (a.min(b), a.max(b)))
+        .filter_map(|edge| Some((device_of(edge.a)?, device_of(edge.b)?)))
+        .map(|(a, b)| (a.min(b), a.max(b)))
         .collect();
     let mut counts: BTreeMap<LinkClass, usize> = BTreeMap::new();
     let mut off = 0;

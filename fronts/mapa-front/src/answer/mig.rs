@@ -225,14 +225,17 @@ impl Fit {
 }
 
 impl Instance {
-    /// The instances of a layout, in the order in which they start.
+    /// The instances of a layout, in the order in which they start; `?` for a profile that the model does not have.
     #[must_use]
     pub fn of_layout(model: &Model, layout: &Layout) -> Vec<Self> {
         layout
             .instances()
             .iter()
             .map(|instance| Self {
-                profile: model.profile(instance.profile).name.clone(),
+                profile: (model.profiles())
+                    .get(usize::from(instance.profile.0))
+                    .map_or("?", |profile| &profile.name)
+                    .to_owned(),
                 start: instance.start,
             })
             .collect()

@@ -45,6 +45,7 @@ pub mod topology;
 
 pub use bandwidth::{Bandwidth, ModelChoice, Withheld, model_text, on_assumed_rates};
 pub use links::{Links, Server, links_text};
+pub(crate) use placement::device;
 pub use placement::{
     Decision, Scored, environment_by_server, id_list, ids, is_defined, label, labels, names,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mapa_core::{DeviceId, HardwareGraph, LinkClass, Placement};
+use mapa_core::{Device, DeviceId, HardwareGraph, LinkClass, Placement};
 use mapa_topologies::Vendor;
 use serde::{Deserialize, Serialize};
 
@@ -116,13 +116,18 @@ pub fn ids(placement: &[DeviceId]) -> Vec<u32> {
     placement.iter().map(|device| device.0).collect()
 }
 
-/// The names in rank order.
+/// The names in rank order; `?` for a device that the machine does not have.
 #[must_use]
 pub fn names<'g>(placement: &[DeviceId], graph: &'g HardwareGraph) -> Vec<&'g str> {
     placement
         .iter()
-        .map(|&id| graph.device(id).name.as_str())
+        .map(|&id| device(id, graph).map_or("?", |device| &device.name))
         .collect()
+}
+
+/// The device; none if the machine does not have it.
+pub(crate) fn device(id: DeviceId, graph: &HardwareGraph) -> Option<&Device> {
+    graph.devices().get(id.0 as usize)
 }
 
 /// The labels in rank order, separated by commas.
@@ -132,24 +137,23 @@ pub fn labels(ids: &[DeviceId], graph: &HardwareGraph) -> String {
     labels.join(",")
 }
 
-fn is_instance(id: DeviceId, graph: &HardwareGraph) -> bool {
-    graph.device(id).unit.instance().is_some()
+fn is_instance(device: &Device) -> bool {
+    device.unit.instance().is_some()
 }
 
 /// The label of a device in tables: the id of a whole device, or the name of an instance, which is
 /// clearer than its id.
 #[must_use]
 pub fn label(id: DeviceId, graph: &HardwareGraph) -> String {
-    if is_instance(id, graph) {
-        graph.device(id).name.clone()
-    } else {
-        id.to_string()
+    match device(id, graph) {
+        Some(device) if is_instance(device) => device.name.clone(),
+        _ => id.to_string(),
     }
 }
 
 /// The devices on each server, in rank order and once each even if ranks share a device, and the environment
 /// that shows them to a process. Devices of an unknown vendor are taken for NVIDIA's. None for instances: they are
-/// named by UUIDs, which exist only once they are created.
+/// named by UUIDs, which exist only once they are created. None for devices that the machine does not have.
 #[must_use]
 pub fn environment_by_server(
     placement: &Placement,
@@ -158,7 +162,7 @@ pub fn environment_by_server(
 ) -> Option<Vec<Server>> {
     let mut servers: Vec<Vec<DeviceId>> = Vec::new();
     for &id in placement.iter() {
-        if is_instance(id, graph) {
+        if is_instance(device(id, graph)?) {
             return None;
         }
         let server = servers.iter_mut().find(|devices| {
@@ -194,7 +198,8 @@ pub fn environment_by_server(
 /// The number of a device on its own server: the vendor's index, else its position among the
 /// server's devices.
 fn number(id: DeviceId, graph: &HardwareGraph) -> u32 {
-    graph.device(id).index.unwrap_or_else(|| {
+    let index = device(id, graph).and_then(|device| device.index);
+    index.unwrap_or_else(|| {
         graph
             .wholes()
             .iter()

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mapa_core::{Allocator, DeviceId, HardwareGraph, LinkClass, NodeKind};
 use mapa_topologies::Machine;
 
+use crate::answer;
 use crate::answer::mig::Instance;
 use crate::answer::topology::{Device, Pairs, Topology};
 use crate::machine::Loaded;
@@ -72,13 +73,17 @@ pub fn link_census(graph: &HardwareGraph) -> Vec<(LinkClass, usize, f64)> {
         .collect()
 }
 
-/// The number of direct links of a device, and their bandwidth, GB/s. Links to a switch count by the device's port.
+/// The number of direct links of a device, and their bandwidth, GB/s. Links to a switch count by the device's port. A device
+/// that the machine does not have has none.
 #[must_use]
 pub fn direct_links(graph: &HardwareGraph, device: DeviceId) -> (u32, f64) {
-    if let Some(port) = graph.device(device).switch_port {
+    let (mut count, mut sum) = (0, 0.0);
+    let Some(known) = answer::device(device, graph) else {
+        return (count, sum);
+    };
+    if let Some(port) = known.switch_port {
         return (links_of(port.class), port.gbps);
     }
-    let (mut count, mut sum) = (0, 0.0);
     for other in graph.wholes().iter() {
         let link = graph.pair(device, other).direct;
         count += links_of(link.class);
