@@ -1,6 +1,8 @@
 //! `best_partition`: points as low and as high as there are numbers.
 
-use mapa_core::{DeviceSet, Fabric, LinkClass, Pattern, Policy, Request, best_partition};
+use mapa_core::{
+    DeviceSet, Fabric, LinkClass, Pattern, Policy, Refusal, Request, StopReason, best_partition,
+};
 
 #[test]
 fn the_lowest_and_the_highest_points_still_find_a_group() {
@@ -20,5 +22,21 @@ fn the_lowest_and_the_highest_points_still_find_a_group() {
             let set = decision.unwrap().placement().set();
             assert_eq!(set, DeviceSet::first_n(k), "{points}, {k}");
         }
+    }
+}
+
+#[test]
+fn more_devices_than_are_tried_are_refused_by_the_limit_on_nodes() {
+    let mut fabric = Fabric::new();
+    for at in 0..21 {
+        fabric.add_device(format!("GPU{at}")).unwrap();
+    }
+    let graph = fabric.lower().unwrap();
+    let free = graph.all();
+    let policy = best_partition("same", |_, _, _| 1);
+    let decision = policy.decide(&Request::new(Pattern::chain(2)), &graph.with_free(&free));
+    match decision.unwrap_err() {
+        Refusal::LimitReached(stats) => assert_eq!(stats.stopped, StopReason::NodeLimit),
+        other => panic!("{other:?}"),
     }
 }

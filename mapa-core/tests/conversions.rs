@@ -112,3 +112,20 @@ fn patterns_and_layouts_have_names_for_people() {
         ]
     );
 }
+
+#[test]
+fn a_pattern_is_printed_with_its_demands_if_one_is_not_for_a_whole_device() {
+    let printed = |demand| format!("{:?}", Pattern::single(demand));
+    assert_eq!(
+        printed(Demand::whole()),
+        "Pattern { vertices: 1, edges: [] }"
+    );
+    let shared = Demand::any().shared();
+    assert_eq!(
+        printed(shared),
+        format!(
+            "Pattern {{ vertices: 1, edges: [], demands: {:?} }}",
+            [shared]
+        )
+    );
+}

@@ -442,3 +442,17 @@ fn islands(subset: Subset<'_>, devices: &[DeviceId]) -> Vec<Vec<usize>> {
 fn swap(order: &mut [usize], size: usize, a: usize, b: usize) {
     (0..size).for_each(|i| order.swap(a * size + i, b * size + i));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_change_places_rank_by_rank() {
+        let mut order: Vec<usize> = (0..8).collect();
+        swap(&mut order, 2, 1, 3);
+        assert_eq!(order, [0, 1, 6, 7, 4, 5, 2, 3]);
+        swap(&mut order, 2, 1, 3);
+        assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+}

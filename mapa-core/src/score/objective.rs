@@ -692,3 +692,20 @@ impl fmt::Debug for Objective<'_> {
         write!(f, "{} (of {form})", self.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_ring_a_device_carries_at_most_twice_what_is_beside_its_widest_link() {
+        let bound = |over_two| DegreeBound {
+            otherwise: 0.0,
+            share: 0.5,
+            over_two,
+        };
+        assert_eq!(bound(true).at_most(100.0, 80.0), 20.0);
+        assert_eq!(bound(true).at_most(100.0, 25.0), 50.0);
+        assert_eq!(bound(false).at_most(100.0, 80.0), 50.0);
+    }
+}

@@ -419,10 +419,6 @@ impl FirstFit {
             return StartOutcome::Waits;
         };
         let class = &mut self.classes[waiter.class];
-        // A refusal without a threshold is one with it, too, but not the other way round.
-        if class.refused && !overdue {
-            return StartOutcome::Waits;
-        }
         let bound = if overdue || !is_sensitive(&waiter.job) {
             f64::INFINITY
         } else {
