@@ -34,7 +34,8 @@ fn more_devices_than_are_tried_are_refused_by_the_limit_on_nodes() {
     let graph = fabric.lower().unwrap();
     let free = graph.all();
     let policy = best_partition("same", |_, _, _| 1);
-    let decision = policy.decide(&Request::new(Pattern::chain(2)), &graph.with_free(&free));
+    let request = Request::new(Pattern::independent(2));
+    let decision = policy.decide(&request, &graph.with_free(&free));
     match decision.unwrap_err() {
         Refusal::LimitReached(stats) => assert_eq!(stats.stopped, StopReason::NodeLimit),
         other => panic!("{other:?}"),
