@@ -150,12 +150,11 @@ fn serve(args: &ManagerArgs, output: Output) -> Result<(), Error> {
         name.into()
     });
     // A manager that cannot begin leaves no lease: once there is one, a file that cannot be read keeps it.
-    socket::check_free(&args.socket)?;
+    socket::check_name(&args.socket)?;
     TaskFile::check(&tasks, &processes)?;
     // The lease comes first: it keeps a second manager from the file and the socket.
     let lease = lease::take(&mut ledger, &processes, &instances, &tasks)?;
     let served = (|| {
-        // Another one may have begun meanwhile.
         socket::check_free(&args.socket)?;
         let group = args.group.as_deref();
         let group = group.map(|group| gid("--group", group)).transpose()?;

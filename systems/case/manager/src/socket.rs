@@ -51,18 +51,26 @@ pub(crate) fn admits(of_process: usize, of_user: usize, left: usize) -> bool {
     of_process < OF_PROCESS && of_user < OF_USER.min(left)
 }
 
-/// Checks that the name is free: nothing is there, or a socket at which no manager answers. The lease in the ledger keeps out a second one of the
+/// Checks that no other file has the name of the socket.
+///
+/// # Errors
+/// There is a file, a link or a device.
+pub(crate) fn check_name(path: &Path) -> Result<(), Error> {
+    if may_be_removed(path) {
+        return Ok(());
+    }
+    Err(Error::at(
+        path.display(),
+        "is no socket: expected a free name",
+    ))
+}
+
+/// Checks that no manager answers at this socket. The lease in the ledger keeps out a second one of the
 /// same ledger; one of another ledger would book the same memory again.
 ///
 /// # Errors
-/// Another file has the name; a manager answers there; the system gives no socket.
+/// A manager answers there; the system gives no socket.
 pub(crate) fn check_free(path: &Path) -> Result<(), Error> {
-    if !may_be_removed(path) {
-        return Err(Error::at(
-            path.display(),
-            "is no socket: expected a free name",
-        ));
-    }
     let at = |error: io::Error| Error::at(path.display(), error);
     let probe = socket_with(
         AddressFamily::UNIX,
