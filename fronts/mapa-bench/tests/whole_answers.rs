@@ -16,6 +16,55 @@ fn sh(folder: &Folder, line: &str) -> Output {
     command.output().unwrap()
 }
 
+/// The second of two outputs would replace the first, and one over an input would destroy it.
+#[test]
+fn no_output_replaces_an_input_or_another_output() {
+    let folder = Folder::new();
+    symlink("a.csv", folder.at("link.csv")).unwrap();
+    let jobs = "simulate --machine dgx-1v --generate mapa,jobs=5";
+    for line in [
+        format!("{jobs} --output a.csv --series a.csv"),
+        format!("{jobs} --output a.csv --series ./a.csv"),
+        format!("{jobs} --output a.csv --series \"$PWD/a.csv\""),
+        format!("{jobs} --output a.csv --series link.csv"),
+        format!("{jobs} --save-jobs a.csv --svg a.csv"),
+    ] {
+        let output = sh(&folder, &format!("$MAPA {line}"));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains("expected another file"), "{line}: {said}");
+    }
+    assert!(
+        sh(&folder, &format!("$MAPA {jobs} --save-jobs j.csv"))
+            .status
+            .success()
+    );
+    assert!(
+        sh(&folder, "$MAPA topo --machine dgx-1v --write toml >m.toml")
+            .status
+            .success()
+    );
+    for (file, line) in [
+        (
+            "j.csv",
+            "simulate --machine dgx-1v --jobs j.csv --output j.csv",
+        ),
+        ("m.toml", "allocate --machine m.toml --gpus 2 --svg m.toml"),
+    ] {
+        let before = fs::read(folder.at(file)).unwrap();
+        let output = sh(&folder, &format!("$MAPA {line}"));
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert_eq!(fs::read(folder.at(file)).unwrap(), before, "{line}");
+    }
+    // A device may be written twice.
+    let line = format!("$MAPA {jobs} --output /dev/null --series /dev/null");
+    let output = sh(&folder, &line);
+    assert!(
+        output.status.success() || output.stderr.starts_with(b"error: "),
+        "{line}"
+    );
+}
+
 #[test]
 fn an_answer_that_is_lost_is_an_error() {
     let folder = Folder::new();

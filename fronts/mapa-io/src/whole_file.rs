@@ -1,7 +1,8 @@
 //! Files that are written.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -30,7 +31,7 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
 /// A file that is written in one step: whoever reads it sees the old contents, or all of the new ones.
 ///
 /// - A link is followed: the file that it leads to is written, and the link stays.
-/// - A regular file is written to a draft beside it, which has its mode, is brought to disk and then renamed. The draft's random name ends in
+/// - A regular file is written to a draft beside it, which has its mode and, where root writes, its owner, is brought to disk and then renamed. The draft's random name ends in
 ///   `.draft`. A killed process leaves its draft behind; one that is dropped unfinished is deleted.
 /// - What is no regular file (a device, a FIFO that is read, a stream such as `/dev/stdout`) is written through, and stays what it is.
 /// - So is a file whose folder may not be written, or that is mounted by itself: it cannot be replaced in one step.
@@ -78,7 +79,7 @@ impl WholeFile {
         }
         match draft_in(
             folder_of(&target),
-            before.map(|before| before.permissions()),
+            before.as_ref(),
         ) {
             Ok(draft) => Ok(Self {
                 to: To::Draft {
@@ -226,15 +227,18 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// An empty file beside the one it will replace, so that renaming it stays on one file system.
-fn draft_in(folder: &Path, mode: Option<Permissions>) -> io::Result<NamedTempFile> {
+fn draft_in(folder: &Path, before: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let mut draft = tempfile::Builder::new();
     draft.suffix(".draft");
     // Temporary files are private by default, but results are shared like any other new file.
     #[cfg(unix)]
     draft.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let draft = draft.tempfile_in(folder)?;
-    if let Some(mode) = mode {
-        draft.as_file().set_permissions(mode)?;
+    if let Some(before) = before {
+        // Root may give it to the owner of before; whoever else may not, owns it as any new file.
+        let _ = fchown(draft.as_file(), Some(before.uid()), Some(before.gid()));
+        // After the owner, which takes some bits of the mode away.
+        draft.as_file().set_permissions(before.permissions())?;
     }
     Ok(draft)
 }

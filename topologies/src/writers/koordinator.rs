@@ -88,6 +88,10 @@ impl Machine {
     /// - If [`Machine::graph`] fails.
     pub fn to_koordinator(&self, sizes: &[usize]) -> Result<String, Error> {
         let graph = self.graph()?;
+        // Before any search: of many devices it takes seconds.
+        for id in &graph.wholes() {
+            minor(&graph, id)?;
+        }
         let mut table: BTreeMap<usize, Vec<KoordinatorPartition>> = BTreeMap::new();
         for &size in sizes.iter().filter(|&&size| size <= graph.wholes().len()) {
             table.insert(size, self.partitions(&graph, size)?);

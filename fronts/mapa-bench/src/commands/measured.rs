@@ -7,7 +7,7 @@ use mapa_front::text::{gbps, table};
 use crate::cli::{AddArgs, MeasuredAction, MeasuredArgs};
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::{LocalFiles, write};
+use mapa_cli::files::{LocalFiles, rewrite};
 use mapa_cli::load;
 
 pub(crate) fn measured(args: &MeasuredArgs, output: &mut Output) -> Result<(), Failure> {
@@ -39,10 +39,10 @@ fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
     };
     let outcome = request.outcome(&LocalFiles, &loaded)?;
     if let (Some(path), Some(shares)) = (&args.fit, &outcome.shares) {
-        write(path, shares)?;
+        rewrite(path, shares)?;
     }
     if let (Some(path), Some(rows)) = (&args.into, &outcome.table) {
-        write(path, rows)?;
+        rewrite(path, rows)?;
     }
     let answer = outcome.answer(into, fit);
     if output.json {

@@ -185,6 +185,16 @@ fn own(library: &Path, jobs: &Receiver<NvmlRequest>) {
 }
 
 pub(super) fn load(library: &Path) -> Result<Nvml, NoAnswer> {
+    // The loader would wait for a writer of a FIFO, with a lock that the whole process needs.
+    let found = std::fs::metadata(library);
+    let is_path = library.components().count() > 1;
+    if is_path && found.is_ok_and(|found| !found.is_file()) {
+        let what = format!(
+            "{}: is no regular file: expected a library",
+            library.display()
+        );
+        return Err(NoAnswer::Failed(what));
+    }
     let nvml = Nvml::builder().lib_path(library.as_os_str()).init();
     nvml.map_err(|error| match error {
         NvmlError::LibloadingError(error) => not_loaded(&error.to_string()),

@@ -17,7 +17,7 @@ use mapa_system_energy_sim::Totals;
 pub(crate) use args::TrainArgs;
 use args::{FormulationName, SettingsName};
 use mapa_cli::Failure;
-use mapa_cli::files::{bytes, write};
+use mapa_cli::files::{bytes, rewrite};
 use mapa_cli::{Output, SystemCommand, progress, time_limit};
 
 /// The seed of the first day on which a net is compared. Days of training and of learning curves
@@ -38,7 +38,7 @@ fn train(args: &TrainArgs, output: &mut Output) -> Result<(), Failure> {
     let config = config(args);
     let trainer = trained(args, &config, output)?;
     let weights = trainer.weights().map_err(Failure::malformed)?;
-    write(&args.into, weights.to_bytes())?;
+    rewrite(&args.into, weights.to_bytes())?;
     // The weights are written, so nothing is left to go on with.
     let _ = fs::remove_file(checkpoint(&args.into));
     let curve = trainer.curve().iter().map(|point| CurvePoint {
@@ -126,7 +126,7 @@ fn trained(args: &TrainArgs, config: &Config, output: &Output) -> Result<Trainer
     )?;
     while !trainer.is_over() {
         trainer.update().map_err(Failure::malformed)?;
-        write(&file, trainer.checkpoint())?;
+        rewrite(&file, trainer.checkpoint())?;
         let kept = file.display();
         time_limit::keeps(format_args!("{kept} is kept: --resume goes on"));
         bar.set_done(trainer.updates());

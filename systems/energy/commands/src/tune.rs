@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use args::DrawName;
 pub(crate) use args::TuneArgs;
 use mapa_cli::Failure;
-use mapa_cli::files::{self, write};
+use mapa_cli::files::{self, rewrite};
 use mapa_cli::{Output, SystemCommand, progress, time_limit};
 
 /// GPUs draw what the published code has for an A100: no other table is known.
@@ -79,7 +79,7 @@ fn tune(args: &TuneArgs, output: &mut Output) -> Result<(), Failure> {
     };
     if let Some(into) = &args.into {
         let text = file.write().map_err(Failure::malformed)?;
-        write(into, text)?;
+        rewrite(into, text)?;
         // A search that is done needs no state. That it is gone already is no error.
         let _ = std::fs::remove_file(part(into));
         answer.file = Some(into.display().to_string());
@@ -258,7 +258,7 @@ fn search(
             .map_err(Failure::malformed)?;
         if let Some(state) = &state {
             let text = tuning.write().map_err(Failure::malformed)?;
-            write(state, format!("{head}{text}"))?;
+            rewrite(state, format!("{head}{text}"))?;
             let kept = state.display();
             time_limit::keeps(format_args!("{kept} is kept: --resume goes on"));
         }

@@ -15,7 +15,7 @@ use fnv::FnvHasher;
 use mapa_front::commands::{FinishedCell, SweepPoint};
 
 use mapa_cli::Failure;
-use mapa_cli::files::{make_folder, write};
+use mapa_cli::files::{make_folder, rewrite};
 
 /// The start of every cell's file.
 const HEAD: &str = "mapa-bench sweep cell, fnv1a ";
@@ -79,7 +79,7 @@ impl CellStore {
     pub(super) fn keep(&self, cell: &SweepPoint<'_>, kept: &FinishedCell) -> Result<(), Failure> {
         let json = serde_json::to_string(kept).map_err(Failure::malformed)? + "\n";
         let text = format!("{HEAD}{:016x}\n{json}", checksum(json.as_bytes()));
-        write(&self.path(cell), text)
+        rewrite(&self.path(cell), text)
     }
 
     /// Renames files of this sweep's cells that have an old number, as after seeds were added to
