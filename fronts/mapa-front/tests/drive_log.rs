@@ -297,7 +297,7 @@ fn malformed_record_is_an_error_with_its_line() {
     // A device, or a file without lines.
     let endless = std::io::BufReader::new(std::io::repeat(b'x'));
     let replayed = replay(endless, &names, &InMemory::default());
-    insta::assert_snapshot!(replayed.unwrap_err(), @"line 1: it is longer than 64 MiB: expected a record");
+    insta::assert_snapshot!(replayed.unwrap_err(), @"line 1: it is longer than 256 MiB: expected a record");
     let mut later = head("fifo");
     later.version = 9;
     let text = text(&[RecordLine::Head(Box::new(later))]);

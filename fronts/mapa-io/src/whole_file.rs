@@ -77,10 +77,7 @@ impl WholeFile {
                 return Ok(Self::through(open_through(&target)?));
             }
         }
-        match draft_in(
-            folder_of(&target),
-            before.as_ref(),
-        ) {
+        match draft_in(folder_of(&target), before.as_ref()) {
             Ok(draft) => Ok(Self {
                 to: To::Draft {
                     target,

@@ -388,10 +388,10 @@ pub(crate) struct LogArgs {
 /// The most bytes of the name of a tenant, and of a reason.
 pub(crate) const NAME: usize = 256;
 
-/// The name of a tenant.
+/// Parses the name of a tenant.
 ///
 /// # Errors
-/// It is empty or too long.
+/// The name is empty or too long.
 pub(crate) fn tenant(name: &str) -> Result<String, String> {
     if name.is_empty() || name.len() > NAME {
         return Err(format!("expected a name of 1 to {NAME} bytes"));

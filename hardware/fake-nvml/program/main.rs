@@ -214,7 +214,7 @@ fn make(order: Install) -> Result<(), Box<dyn Error>> {
 /// Prints an answer.
 ///
 /// # Errors
-/// It cannot be written.
+/// Standard output cannot be written.
 fn say(answer: &dyn std::fmt::Display) -> Result<(), Box<dyn Error>> {
     writeln!(std::io::stdout(), "{answer}")
         .map_err(|error| format!("standard output: {error}").into())

@@ -89,7 +89,7 @@ impl Machine {
     pub fn to_koordinator(&self, sizes: &[usize]) -> Result<String, Error> {
         let graph = self.graph()?;
         // Before any search: of many devices it takes seconds.
-        for id in &graph.wholes() {
+        for id in graph.wholes().iter() {
             minor(&graph, id)?;
         }
         let mut table: BTreeMap<usize, Vec<KoordinatorPartition>> = BTreeMap::new();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::action::ActionLine;
 use super::lines::{RECORD_VERSION, RecordHead, RecordLine, TurnLine};
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::{FileKind, Files};
 use crate::machine::Loaded;
 use crate::names::Names;
 #[cfg(feature = "slo")]
@@ -132,8 +132,9 @@ impl Replayer {
     }
 }
 
-/// The most bytes of a line of a record. A turn in which 10,000 jobs come has some 4 MB.
-const LINE: u64 = 64 << 20;
+/// The most bytes of a line of a record: as many as a log may have. The first turn of a daemon that restarts names all jobs
+/// that wait.
+const LINE: u64 = FileKind::Log.most_bytes();
 
 /// Gives the events of a record to fresh schedulers, and compares their actions. Reads line by line:
 /// a record may be larger than memory.

@@ -7,8 +7,9 @@ use mapa_live::cgroup::MOUNT;
 use mapa_live::{Identity, Liveness, ProcessId, Processes};
 use tracing::warn;
 
-use super::work::{Done, NAME, Peer, Task, Work, WorkQueue, grant_of, shortened, told};
+use super::work::{Done, Peer, Task, Work, WorkQueue, grant_of, shortened, told};
 use crate::acquire::{fetch, wait_reason, wake_head};
+use crate::cli::NAME;
 use crate::error::Error;
 use crate::lease_processes::Lives;
 use crate::ledger::{Durability, Lease, Ledger, LedgerTx, Requester};

@@ -10,10 +10,11 @@ use mapa_front::{JobSpec, Names, PolicySpec};
 use mapa_live::{DriverSnapshot, Liveness, Processes};
 use tracing::warn;
 
-use super::work::{COMMAND, Done, NAME, Peer, Served, Task, WorkQueue, grant_of, shortened, told};
+use super::work::{COMMAND, Done, Peer, Served, Task, WorkQueue, grant_of, shortened, told};
 use crate::acquire::{
     AcquireAttempt, AcquireContext, AcquireRequest, FIRST_COME, Unbegun, turn, unbegun,
 };
+use crate::cli::{self, NAME};
 use crate::desk::named;
 use crate::error::Error;
 use crate::foreign::driver_snapshot;
@@ -235,9 +236,11 @@ impl Decider<'_> {
             )));
         }
         let tenant = query.tenant.clone().unwrap_or_else(|| self.peer.name());
-        if tenant.is_empty() || tenant.len() > NAME || query.scheduler.len() > NAME {
+        let tenant = cli::tenant(&tenant)
+            .map_err(|expected| Error::malformed(format_args!("the tenant: {expected}")))?;
+        if query.scheduler.len() > NAME {
             return Err(Error::malformed(format_args!(
-                "the tenant, or the scheduler: expected a name of at most {NAME} bytes"
+                "the scheduler: expected a name of at most {NAME} bytes"
             )));
         }
         let asker = Requester {

@@ -25,8 +25,6 @@ const SHARE: usize = DECIDERS - 1;
 /// How many notes one transaction takes at most. Others wait for the ledger meanwhile.
 const BATCH: usize = 256;
 
-pub(super) use crate::cli::NAME;
-
 /// The most bytes of a command that the ledger keeps.
 pub(super) const COMMAND: usize = 4096;
 
