@@ -137,3 +137,22 @@ fn a_file_in_a_folder_that_may_not_be_written_is_written_in_place() {
     // Root may write everywhere.
     assert_eq!(none.is_ok(), is_root);
 }
+
+#[test]
+fn a_file_that_root_replaces_stays_its_owners() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    if std::os::unix::fs::chown(&path, Some(1), Some(1)).is_err() {
+        // Not root: a new file is the user's own.
+        write(&path, "new").unwrap();
+        return assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+    write(&path, "new").unwrap();
+    let after = fs::metadata(&path).unwrap();
+    assert_eq!(
+        (after.uid(), after.gid(), after.mode() & 0o777),
+        (1, 1, 0o640)
+    );
+}

@@ -212,3 +212,21 @@ fn not_loaded(said: &str) -> NoAnswer {
         NoAnswer::Failed(what)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The loader would wait for ever, and nothing in this process could end after that.
+    #[test]
+    fn a_fifo_in_place_of_the_library_is_refused_and_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("libnvidia-ml.so.1");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.unwrap().success());
+        let Err(NoAnswer::Failed(said)) = load(&fifo) else {
+            panic!("expected a failure");
+        };
+        assert!(said.contains("is no regular file"), "{said}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::cli::WriteArgs;
 use crate::commands::sensitivity;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::write;
+use mapa_cli::files::{rewrite, write};
 use mapa_front::text::table;
 
 /// The most edges that the text lists.
@@ -43,7 +43,8 @@ pub(super) fn answer(
         ));
     }
     if let Some(file) = &args.output {
-        write(file, write_pattern(application))?;
+        // A pattern file may be replaced by itself with more: `pattern show P --fast-seconds ... --output P`.
+        rewrite(file, write_pattern(application))?;
     }
     if let Some(file) = args.dot.as_ref().filter(|_| !on_stdout) {
         write(Path::new(file), application.to_dot())?;
